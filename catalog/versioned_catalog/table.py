@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -400,15 +401,20 @@ class Table:
         self, data: Any, merge_schema: bool | None = None, **options: Any
     ) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
-        arrow, batches = in_base_types(arrow, batches, self._logical)
+        logical = logical_columns(self.state.properties)
+        if logical:
+            arrow, batches = in_base_types(arrow, batches, partial(self._logical_base, logical))
         plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, **options)
         return plan, plan.write(arrow, batches, self._handle.store)
 
-    def _logical(self, name: str) -> tuple[LogicalType, pa.DataType] | None:
-        """The logical type of a column at the top level, and its type; None if it has none."""
+    def _logical_base(
+        self, logical: Mapping[int, LogicalType], name: str
+    ) -> tuple[LogicalType, pa.DataType] | None:
+        """The logical type of a column at the top level, and its base; None if it has none."""
         column = self.schema.find((name,))
-        known = None if column is None else logical_columns(self.state.properties).get(column.id)
-        return None if column is None or known is None else (known, to_arrow_type(column.type))
+        if column is None or column.id not in logical:
+            return None
+        return logical[column.id], to_arrow_type(column.type)
 
     # Schema
 

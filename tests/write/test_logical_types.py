@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.migrate.schema_plan import apply_plan
+from versioned_catalog.names.creation import creation
 
 pytestmark = pytest.mark.thorough
 
@@ -392,3 +394,63 @@ def test_numbers_whose_statistics_show_that_all_is_well_are_not_read(
     assert not opened
     table.alter().set_logical("u", "UUID").commit()
     assert len(opened) == 1
+
+
+def test_it_comes_back_with_a_table(table: Table) -> None:
+    catalog = Catalog(table.location.rsplit("/", 1)[0])
+    table.append(rows(1))
+    then, shown = table.version, {"u": "UUID", "n": "UINT8"}
+    catalog.drop_table("t")
+    catalog.undrop("t")
+    again = catalog.load_table("t")
+    assert again.logical_types == shown
+    refused(lambda: again.append(rows(2, u="x")), "UUID")
+    new = catalog.replace_table("t", SCHEMA)
+    new.append(rows(2, u="x"))
+    new.rollback(then)
+    assert (ids(new), new.logical_types) == ([1], shown)
+    refused(lambda: new.append(rows(2, u="x")), "UUID")
+
+
+def test_transactions_over_tables_are_checked(table: Table) -> None:
+    catalog = Catalog(table.location.rsplit("/", 1)[0])
+    other = catalog.create_table("other", SCHEMA)
+    transaction = catalog.transaction()
+    transaction.table("other").append(rows(7))
+    refused(lambda: transaction.table("t").append(rows(1, u="x")), "the column u is UUID")
+    transaction.abort()
+    assert (ids(table), ids(other)) == ([], [])
+    with catalog.transaction() as transaction:
+        transaction.table("other").alter().set_logical("u", "UUID").commit()
+        transaction.table("other").append(rows(1))
+        transaction.table("t").append(rows(1))
+    assert (ids(table), other.refresh().logical_types) == ([1], {"u": "UUID"})
+
+
+def test_sinks_changes_and_publications_have_the_base(table: Table) -> None:
+    table.alter().set_property("publish", "iceberg").commit()
+    sink = table.sink("app")
+    sink.write(rows(1), 0)
+    refused(lambda: sink.write(rows(2, u="x"), 1), "the column u is UUID")
+    feed = table.refresh().changes(0).to_arrow()
+    assert feed.select(["u", "n"]).to_pylist() == [{"u": UUIDS[1], "n": 1}]
+    (newest,) = sorted(Path(table.location).glob("**/*.metadata.json"))[-1:]
+    metadata = json.loads(newest.read_text())
+    fields = {field["name"]: field["type"] for field in metadata["schemas"][-1]["fields"]}
+    assert fields == {"id": "long", "u": "string", "n": "int"}
+
+
+def test_a_table_that_is_registered_must_have_the_declared_types(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    text = {"logical_type.u": "UUID"}
+    Catalog.create_path(lake / "t", SCHEMA, properties=text)
+    catalog = Catalog(tmp_path / "w", roots={"lake": lake})
+    for wrong in ({"logical_type.u": "JSON"}, {"logical_type.n": "UINT8"}):
+        declared = creation(SCHEMA, properties=wrong)
+        refused(
+            lambda declared=declared: catalog.register_table("t", lake / "t", declared=declared),
+            "the property logical_type.",
+        )
+    same = creation(SCHEMA, properties={"logical_type.U": "uuid"})
+    table = catalog.register_table("t", lake / "t", declared=same)
+    assert table.logical_types == {"u": "UUID"}
