@@ -286,6 +286,20 @@ def test_a_merge_forgets_the_type_of_a_column_that_one_side_dropped(table: Table
     assert set(table.state.properties) == {"__logical.1", "__logical.2"}
 
 
+def test_a_merge_checks_the_types_of_one_side_with_the_columns_of_the_other(table: Table) -> None:
+    table.alter().drop_logical("n").drop_logical("u").commit()
+    for name in ("gone", "wide", "default"):
+        table.create_branch(name)
+    table.branch("gone").alter().drop_column("n").commit()
+    table.branch("wide").alter().change_type("n", "DOUBLE").commit()
+    table.branch("default").alter().set_default("n", 256).commit()
+    table.alter().set_logical("n", "UINT8").commit()
+    refused(lambda: table.merge_branch("wide"), "n can't be UINT8 and DOUBLE")
+    refused(lambda: table.merge_branch("default"), "its default 256")
+    table.merge_branch("gone")
+    assert dict(table.refresh().state.properties) == {}
+
+
 def test_keys_partitions_and_partial_upserts(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table(
         "t",

@@ -11,7 +11,7 @@ import pyarrow as pa
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import Compact, Resolve, Rollback
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState, apply, properties_after
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.logical import LogicalType, condition_of, render_logical
@@ -41,8 +41,7 @@ def check_logical_values(entry: Commit, attempt: Attempt[Any]) -> None:
     columns = logical_columns(properties_after(state, entry))
     if not columns or isinstance(attempt.operation, Compact | Resolve | Rollback):
         return
-    begins = state is None or entry.head.operation in NEW_INCARNATION
-    before = {} if state is None or begins else logical_columns(state.properties)
+    before = {} if state is None else logical_columns(state.properties)
     new = {column_id for column_id, logical in columns.items() if before.get(column_id) != logical}
     if not (entry.added or new or entry.schema is not None):
         return
