@@ -223,3 +223,11 @@ def test_forms_of_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "lake/a.parquet").write_bytes(whole[:4] + b"\x00" + whole[4:])
     with pytest.raises(Corrupt, match=r"a\.parquet"):
         open_table(Path(table.location), {"lake": tmp_path / "lake"}).read()
+
+
+def test_logical_types_are_read_as_their_base(tmp_path: Path) -> None:
+    properties = {"logical_type.s": "JSON", "logical_type.id": "UINT32"}
+    catalog = Catalog(tmp_path)
+    table = catalog.create_table("t", "id BIGINT, s STRING", properties=properties)
+    table.append(pa.table({"id": pa.array([1, 2], pa.int64()), "s": ["{}", None]}))
+    assert agree_at(Path(table.location), table, {}) > 0

@@ -253,3 +253,23 @@ def test_columns_take_what_they_make(sql_spark: SparkSession, ns: str, catalog: 
     frame.write.format("versioned").mode("append").save(table.location)
     assert table.refresh().count() == 9
     assert list(table.logical_types.values()) == list(made)
+
+
+def test_approximate_numbers_skip_segments_and_exact_ones_decide(
+    sql_spark: SparkSession, ns: str, catalog: Catalog
+) -> None:
+    spark, t = sql_spark, f"versioned.{ns}.t"
+    spark.sql(
+        f"CREATE TABLE {t} (n STRUCT<approximate: DOUBLE, exact: STRING>) "
+        "TBLPROPERTIES ('logical_type.n' = 'NUMERIC')"
+    )
+    near = [str(2**80 + at) for at in (-1, 0, 1)]
+    for texts in (near, ["1", "2.5"]):
+        frame = spark.createDataFrame([(text,) for text in texts], "t STRING")
+        frame.coalesce(1).select(V.to_numeric("t").alias("n")).writeTo(t).append()
+    found = spark.table(t).where(V.compare_numeric("n", ">", near[1]))
+    assert [row["n"]["exact"] for row in found.collect()] == [near[2]]
+    plan = found._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert "n.approximate >= 1.2089258196146292E24" in plan
+    scan = catalog.load_table(f"{ns}.t").scan(filters=[("n.approximate", ">=", 2.0**80)])
+    assert (scan.report().segments, scan.report().pruned) == (2, 1)

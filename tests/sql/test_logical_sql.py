@@ -5,6 +5,7 @@ Needs a JVM because Spark's own writer writes the segments that the commit looks
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,3 +120,21 @@ def test_every_statement_is_checked(
     assert catalog.load_table(f"{ns}.t3").logical_types == SHOWN
     spark.sql(f"CREATE TABLE {t}2 TBLPROPERTIES ('logical_type.u' = 'UUID') AS SELECT * FROM {t}")
     refused(spark, f"INSERT INTO {t}2 {bad}", "the column u is UUID")
+
+
+@pytest.mark.nightly
+def test_streams_are_checked(sql_spark: SparkSession, t: str, tmp_path: Path) -> None:
+    spark = sql_spark
+    spark.sql(f"CREATE TABLE {t} {DECLARED}")
+    spark.sql(f"CREATE TABLE {t}_from (id BIGINT, u STRING, n INT)")
+
+    def run() -> None:
+        query = spark.readStream.table(f"{t}_from").writeStream.trigger(availableNow=True)
+        query.option("checkpointLocation", str(tmp_path)).toTable(t).awaitTermination()
+
+    spark.sql(f"INSERT INTO {t}_from VALUES (1, '{UUIDS[1]}', 1)")
+    run()
+    spark.sql(f"INSERT INTO {t}_from VALUES (2, 'x', 1)")
+    with pytest.raises(Exception, match="the column u is UUID"):
+        run()
+    assert rows(spark, t) == [(1, 1)]

@@ -468,3 +468,22 @@ def test_a_table_that_is_registered_must_have_the_declared_types(tmp_path: Path)
     same = creation(SCHEMA, properties={"logical_type.U": "uuid"})
     table = catalog.register_table("t", lake / "t", declared=same)
     assert table.logical_types == {"u": "UUID"}
+
+
+def test_columns_that_are_narrowed_are_checked_in_both_types(table: Table) -> None:
+    table.alter().change_type("n", "BIGINT").commit()
+    table.append(rows(1, n=255))
+    table.alter().narrow("n", "INT").commit()
+    table.append(rows(2, n=7))
+    refused(lambda: table.append(rows(3, n=300)), "n = 300")
+    table.alter().set_logical("n", "UINT16").commit()
+    table.append(rows(3, n=300))
+    refused(lambda: table.alter().set_logical("n", "UINT8").commit(), "n = 300")
+    refused(lambda: table.alter().narrow("n", "SMALLINT").commit(), "UINT16 needs INT or BIGINT")
+    assert ids(table) == [1, 2, 3]
+
+
+def test_an_export_says_that_it_is_left_out(table: Table, tmp_path: Path) -> None:
+    table.append(rows(1))
+    exported = table.export(tmp_path / "out", format="parquet")
+    assert {"logical type UUID of u", "logical type UINT8 of n"} <= set(exported.left_out)

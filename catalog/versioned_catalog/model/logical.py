@@ -240,6 +240,13 @@ def logical_to_json(logical: LogicalType) -> str:
     return json.dumps(members, separators=(",", ":"), ensure_ascii=False)
 
 
+_NOT_STORED = (
+    *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+    InvalidRequestError,
+)
+"""What parsing raises if a property does not hold a logical type."""
+
+
 def logical_from_json(text: str, key: str) -> LogicalType:
     """The logical type that a property stores.
 
@@ -263,7 +270,7 @@ def logical_from_json(text: str, key: str) -> LogicalType:
         if members:
             raise ValueError
         return logical
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidRequestError) as error:
+    except _NOT_STORED as error:
         raise CorruptTableError(f"the property {key[:100]} does not hold a logical type") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, VersionedError
@@ -23,6 +24,8 @@ from versioned_catalog.model.type_text import ColumnPath, parse_path
 from versioned_catalog.model.types import Column, Constant, is_repeated
 from versioned_catalog.model.widening import type_name
 
+_ID = re.compile(r"[1-9][0-9]{0,9}")
+
 
 def logical_columns(properties: Mapping[str, str]) -> dict[int, LogicalType]:
     """The logical types of columns, by column ID.
@@ -39,7 +42,7 @@ def logical_columns(properties: Mapping[str, str]) -> dict[int, LogicalType]:
 
 def _column_id(key: str) -> int:
     digits = key.removeprefix(LOGICAL_PREFIX)
-    if not digits.isdecimal() or len(digits) > 10:
+    if _ID.fullmatch(digits) is None:
         raise CorruptTableError(f"the property {key[:100]} does not name a column by its ID")
     return int(digits)
 
@@ -120,6 +123,8 @@ def check_logical(properties: Mapping[str, str], schema: Schema) -> None:
         InvalidRequestError: naming the column.
     """
     for column_id, logical in logical_columns(properties).items():
+        if column_id not in schema.ids:
+            continue  # other software may leave it behind when it drops the column
         column, name = schema.column(column_id), schema.path_text(column_id)
         shown = render_logical(logical)
         if is_repeated(schema.ancestors(column_id)):
