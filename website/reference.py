@@ -116,7 +116,8 @@ def _spark_page() -> str:
         "DataFrame API: see [SQL](../sql.md), [the data source](../data-source.md) and\n"
         "[options](../options.md).\n"
     )
-    return text + "".join(_entry(name, _CONNECTOR[name]) for name in names)
+    entries = "".join(_entry(name, _CONNECTOR[name]) for name in names)
+    return text + entries + _entry("functions", "pyspark_versioned.functions")
 
 
 def _properties_page() -> str:

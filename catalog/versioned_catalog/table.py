@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
-
-import pyarrow as pa
 
 from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
@@ -29,15 +26,11 @@ from versioned_catalog.maintain.maintenance import Maintenance
 from versioned_catalog.maintain.sync_identity import sync_identity
 from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, check_plan, make_plan
 from versioned_catalog.model.alter_parser import parse_alter
-from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG
 from versioned_catalog.model.identity import identities_of
-from versioned_catalog.model.logical import LogicalType
-from versioned_catalog.model.logical_arrow import in_base_types
-from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -67,7 +60,7 @@ from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
 from versioned_catalog.write.auto_maintain import then_maintains
 from versioned_catalog.write.external import ExternalFile
-from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
+from versioned_catalog.write.plan import WritePlan, check_keyed, rows_of
 from versioned_catalog.write.retry import BatchLike, batch_of, once
 
 if TYPE_CHECKING:
@@ -400,21 +393,9 @@ class Table:
     def _write(
         self, data: Any, merge_schema: bool | None = None, **options: Any
     ) -> tuple[WritePlan, list[SegmentRecord]]:
-        arrow, batches = batches_of(data)
-        logical = logical_columns(self.state.properties)
-        if logical:
-            arrow, batches = in_base_types(arrow, batches, partial(self._logical_base, logical))
+        arrow, batches = rows_of(data, self.state)
         plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, **options)
         return plan, plan.write(arrow, batches, self._handle.store)
-
-    def _logical_base(
-        self, logical: Mapping[int, LogicalType], name: str
-    ) -> tuple[LogicalType, pa.DataType] | None:
-        """The logical type of a column at the top level, and its base; None if it has none."""
-        column = self.schema.find((name,))
-        if column is None or column.id not in logical:
-            return None
-        return logical[column.id], to_arrow_type(column.type)
 
     # Schema
 

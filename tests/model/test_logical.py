@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
+import struct
+import uuid
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,7 +23,7 @@ from versioned_catalog.model.logical import (
     parse_logical,
     render_logical,
 )
-from versioned_catalog.model.logical_values import is_unfit
+from versioned_catalog.model.logical_values import is_unfit, unfit
 
 UUID = "0188a5eb-7c1e-7d3f-9f2a-3b1c5d7e9f00"
 
@@ -325,3 +329,53 @@ def test_an_ordinal_is_never_given_to_another_label() -> None:
     ):
         with pytest.raises(InvalidRequestError, match="never given to another label"):
             check_successor(before, parse_logical(illegal))
+
+
+def model_of_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def model_of_half(value: float) -> bool:
+    try:
+        return bool(struct.unpack("<e", struct.pack("<e", value))[0] == value)
+    except OverflowError:
+        return False
+
+
+def model_of_range(value: dict[str, Any]) -> bool:
+    """A range is one if it is the form of the set of integers from -5 to 5 that it holds."""
+    lower, upper, empty = value["lower"], value["upper"], value["empty"]
+    if empty:
+        return value == between(None, None, "()", empty=True)
+    held = [
+        i for i in range(-9, 10) if (lower is None or i >= lower) and (upper is None or i < upper)
+    ]
+    form = between(lower, upper, ("(" if lower is None else "[") + ")")
+    return bool(held) and value == form
+
+
+def test_values_at_random_are_of_a_type_if_a_model_says_so() -> None:
+    random_ = random.Random(3)
+    bounds = [None, *range(-5, 6)]
+    texts, halves, ranges = [], [], []
+    for _ in range(400):
+        text = list(str(uuid.UUID(int=random_.getrandbits(128))))
+        if random_.random() < 0.5:
+            text[random_.randrange(36)] = random_.choice("-gG0aA {")
+        texts.append("".join(text))
+        halves.append(float(random_.randint(-8000, 8000)) * 2.0 ** random_.randint(-26, 6))
+        lower, upper = random_.choice(bounds), random_.choice(bounds)
+        inclusive = random_.choice("[(") + random_.choice("])")
+        ranges.append(between(lower, upper, inclusive, empty=random_.random() < 0.1))
+    ranges += [between(None, None, "()", empty=True)] * 2
+    checks: list[tuple[str, pa.Array, list[bool]]] = [
+        ("UUID", pa.array(texts), [not model_of_uuid(text) for text in texts]),
+        ("FLOAT16", pa.array(halves, pa.float32()), [not model_of_half(each) for each in halves]),
+        ("RANGE", pa.array(ranges, range_of(pa.int32())), [not model_of_range(r) for r in ranges]),
+    ]
+    for name, values, expected in checks:
+        assert 0.1 < sum(expected) / len(expected) < 0.9, name
+        assert unfit(parse_logical(name), values).tolist() == expected, name

@@ -142,3 +142,20 @@ def test_a_table_of_an_arrow_schema_has_the_logical_types_of_it(tmp_path: Path) 
         "other", columns.select(["u"]).schema, properties={"logical_type.u": "JSON"}
     )
     assert binary.logical_types == {"u": "JSON"}
+
+
+def test_keys_and_batches_of_sinks_are_taken_in_the_types_of_arrow(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table(
+        "t",
+        "u STRING NOT NULL, u8 SMALLINT",
+        primary_key=["u"],
+        properties={"logical_type.u": "UUID", "logical_type.u8": "UINT8"},
+    )
+    batch = LOGICAL.select(["u", "u8"]).filter(pa.array([True, False, True]))
+    table.sink("app").write(batch, 0)
+    table.refresh().upsert(batch)
+    shown = table.refresh().scan().to_arrow(logical_types=True).sort_by("u8")
+    assert shown.to_pydict() == batch.sort_by("u8").to_pydict()
+    assert shown.schema.types == batch.schema.types
+    table.delete_keys(batch.select(["u"]).slice(0, 1))
+    assert table.scan().to_arrow().to_pydict() == {"u": [str(uuid.UUID(int=0))], "u8": [0]}

@@ -14,7 +14,7 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.transaction import Transaction
-from versioned_catalog.write.plan import WritePlan, batches_of
+from versioned_catalog.write.plan import WritePlan, rows_of
 from versioned_catalog.write.retry import batch_of
 
 
@@ -66,7 +66,7 @@ class TableSink:
         # Uses the commit's own rule, so that rows of a committed batch are not written again.
         if once is not None and is_done(self._handle.refresh().state, once):
             return self._handle.state.version
-        arrow, batches = batches_of(data)
+        arrow, batches = rows_of(data, self._handle.state)
         plan = Transaction(self._handle).plan_write(arrow, merge_schema=False)
         return self.commit(plan, plan.write(arrow, batches), batch, replace=replace)
 

@@ -38,10 +38,10 @@ from versioned_catalog.write.delta_rows import key_schema, tombstones, with_op
 from versioned_catalog.write.numbering import check_assigns_no_number
 from versioned_catalog.write.plan import (
     WritePlan,
-    batches_of,
     check_changes_rows,
     plan_delta,
     plan_now,
+    rows_of,
 )
 from versioned_catalog.write.row_schema import RowConverter
 from versioned_catalog.write.segment_writer import WriteSpec, key_columns
@@ -254,7 +254,7 @@ def _commit_rewritten(
 def delete_keys(handle: TableHandle, keys: Any, commit_id: str | None) -> int:
     """Delete rows by row key. See ``Table.delete_keys``."""
     plan = plan_delta(handle.store, handle.state, handle.name)
-    arrow, batches = batches_of(keys)
+    arrow, batches = rows_of(keys, handle.state)
     schema = plan.spec.schema
     convert = RowConverter(arrow, key_schema(plan.seen), plan.table, plan.now).convert
     rows = (with_op(tombstones(convert(batch), schema), DELETE_ROW) for batch in batches)
