@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jar import ROOT
 from versioned_catalog import Catalog
 
 if TYPE_CHECKING:
@@ -138,3 +139,17 @@ def test_streams_are_checked(sql_spark: SparkSession, t: str, tmp_path: Path) ->
     with pytest.raises(Exception, match="the column u is UUID"):
         run()
     assert rows(spark, t) == [(1, 1)]
+
+
+@pytest.mark.nightly
+def test_the_statements_of_the_page_of_types(
+    sql_spark: SparkSession, ns: str, catalog: Catalog
+) -> None:
+    page = (ROOT / "docs" / "types.md").read_text()
+    block = page.split("## Logical types")[1].split("```sql\n")[1].split("```")[0]
+    found = [text for text in block.replace(".shop.", f".{ns}.").split(";") if text.strip()]
+    assert len(found) == 3
+    for statement in found:
+        sql_spark.sql(statement)
+    shown = {"id": "UUID", "level": "ENUM('low', 'high')"}
+    assert catalog.load_table(f"{ns}.sessions").logical_types == shown
