@@ -1,43 +1,30 @@
-"""Transactions over several tables: staged in memory, prepared in every log, decided once.
+"""Transactions over several tables: what their blocks see and change, staged in memory.
 
-FORMAT.md, section 19, has the protocol, and docs/transactions.md what users see.
+``joint_commit`` commits what was staged. docs/transactions.md says what users see.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from versioned_catalog.commit import matrix, operations
-from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.observed import report_transaction
-from versioned_catalog.commit.row_rules import Isolation, row_keys_unchanged
+from versioned_catalog.commit.row_rules import Isolation
 from versioned_catalog.errors import (
     CommitConflictError,
-    CommitOutcomeUnknown,
     InvalidRequestError,
-    StorageError,
     VersionedError,
 )
-from versioned_catalog.log.commit_log import TABLE_CODEC, CommitLog, table_log
-from versioned_catalog.log.decisions import Decision, Prepared, copy_decision, decide
-from versioned_catalog.log.entry import ABORT, GUARD, WRITER, Commit, Head, Stub
+from versioned_catalog.joint_commit import JointCommit, log_in
 from versioned_catalog.log.reader import LoadedState
-from versioned_catalog.log.staging import LogStage, Stage, Staged, StagingStore
-from versioned_catalog.log.state import TableState
-from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.names.names_log import WAREHOUSE_CODEC, Name, WarehouseEntry
-from versioned_catalog.observe.records import WARNING, record
+from versioned_catalog.log.staging import LogStage, Stage, StagingStore
+from versioned_catalog.names.names_log import Name
+from versioned_catalog.names.view_columns import Problem
 from versioned_catalog.spelling import one_of
 from versioned_catalog.storage.failures import back_off
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
-from versioned_catalog.write.auto_maintain import maintain_if_due
-from versioned_catalog.write.row_level import key_check
 
 
 class Warehouse(Protocol):
@@ -51,6 +38,10 @@ class Warehouse(Protocol):
         """Create a table."""
         ...
 
+    def create_from_ddl(self, ddl: str) -> Table:
+        """Create a table by its statement."""
+        ...
+
     def drop_table(self, name: str | Name) -> None:
         """Drop a table."""
         ...
@@ -60,7 +51,10 @@ class Warehouse(Protocol):
         ...
 
     def create_namespace(
-        self, name: str | Name, properties: Mapping[str, str] | None, *, if_not_exists: bool
+        self,
+        name: str | Name,
+        if_not_exists: bool,
+        properties: Mapping[str, str] | None,
     ) -> None:
         """Create a namespace."""
         ...
@@ -69,50 +63,22 @@ class Warehouse(Protocol):
         """List the tables of a namespace."""
         ...
 
+    def view_problems(self, name: str | Name | None) -> list[Problem]:
+        """List what views can't read of a table, or of any."""
+        ...
+
 
 MOST_TRIES = 64
 """How often the tables of a transaction are loaded again until none has moved meanwhile."""
 
-HARMLESS = frozenset(
-    {*("compact", "fence", "expire", "tag", "branch", "guard_names"), ABORT, GUARD}
-)
-"""Operations after which a table has the same rows and columns."""
-
-
-def _log_in(folder: str, store: Store) -> CommitLog[Any, Any]:
-    """The log in a folder below a warehouse, or that of the warehouse itself."""
-    return table_log(store) if folder else CommitLog(store, WAREHOUSE_CODEC)
-
 
 def _load(folder: str, store: Store) -> LoadedState[Any]:
-    return _log_in(folder, store).load()
+    return log_in(folder, store).load()
 
 
 def _has_moved(stage: LogStage) -> bool:
-    log = _log_in(stage.folder, stage.store)
+    log = log_in(stage.folder, stage.store)
     return log.advance(stage.pinned).version != stage.pinned.version
-
-
-def _uuid_of(stage: LogStage) -> str:
-    """The UUID by which the logs of a transaction are ordered."""
-    if stage.staged:
-        return str(stage.staged[0].entry.head.table_uuid)
-    state: Any = stage.pinned.state
-    return str(state.table_uuid if isinstance(state, TableState) else state.warehouse_uuid)
-
-
-@dataclass(eq=False)
-class _Participant:
-    """A log that a transaction changes, or whose reads it guards.
-
-    Args:
-        log: the log, without the transaction.
-        after: the state after each entry that was prepared, if the transaction is committed.
-    """
-
-    stage: LogStage
-    log: CommitLog[Any, Any]
-    prepared: list[tuple[Any, LoadedState[Any]]]
 
 
 class MultiTableTransaction:
@@ -132,6 +98,16 @@ class MultiTableTransaction:
     0
     >>> catalog.load_table("savings").count(), catalog.load_table("checking").count()
     (1, 1)
+    >>> transaction.versions
+    {'checking': 1, 'savings': 1}
+
+    Args:
+        store: the folder of the warehouse.
+        over: opens a catalog over another store.
+        tables: the tables to load at once.
+        isolation: ``snapshot`` or ``serializable``.
+        one_moment: whether there must be a moment at which all logs were as they are seen. Without it,
+            rows of two tables may not fit together, and busy tables are no obstacle.
     """
 
     def __init__(
@@ -140,12 +116,16 @@ class MultiTableTransaction:
         over: Callable[[Store], Any],
         tables: Sequence[str | Name],
         isolation: str,
+        *,
+        one_moment: bool = True,
     ) -> None:
         self.id = str(uuid.uuid4())
         """UUID of the transaction; ``Catalog.find_transaction`` takes it."""
+        self.versions: dict[str, int] = {}
+        """Version of each table that it has changed, by name; empty until it is committed."""
         self._isolation = one_of(Isolation, isolation, "isolation")
         self._store = store
-        self._stage = Stage(_load, _has_moved)
+        self._stage = Stage(_load, _has_moved if one_moment else None)
         self._over = over
         self._named: dict[str, str] = {}
         self._reads_names = False
@@ -157,9 +137,10 @@ class MultiTableTransaction:
             self._stage.logs.clear()
             self._catalog = self._over(StagingStore(self._store, self._stage))
             try:
-                self._stage.log("", self._store)
-                for name in tables:
-                    self.table(name)
+                with self._stage.at_one_moment():
+                    self._stage.log("", self._store)
+                    for name in tables:
+                        self.table(name)
                 return self._catalog
             except CommitConflictError:
                 if losses == MOST_TRIES:
@@ -176,10 +157,10 @@ class MultiTableTransaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None:
+        if kind is not None:
+            self.abort()
+        elif not self._stage.is_over:
             self.commit()
-        else:
-            self._stage.is_over = True
 
     def table(self, name: str | Name) -> Table:
         """Load a table as the transaction sees it; its methods that write are staged.
@@ -197,8 +178,8 @@ class MultiTableTransaction:
             raise
         if not table.store.is_staging:
             raise InvalidRequestError(
-                f"{table.name} is a branch, or has a LOCATION outside the warehouse's own folders, so a"
-                "  transaction over several tables can't have it; write to it outside",
+                f"{table.name} is a branch, or has a LOCATION outside the warehouse's own folders, so a "
+                "transaction over several tables can't have it; write to it outside",
                 condition="NOT_SUPPORTED",
             )
         self._named[table.location] = table.name
@@ -213,6 +194,12 @@ class MultiTableTransaction:
                 condition="NOT_SUPPORTED",
             )
         table = self._catalog.create_table(name, schema, **arguments)
+        self._named[table.location] = table.name
+        return table
+
+    def create_from_ddl(self, ddl: str) -> Table:
+        """Create a table as CREATE TABLE declares it, as ``Catalog.create_from_ddl`` does."""
+        table = self._catalog.create_from_ddl(ddl)
         self._named[table.location] = table.name
         return table
 
@@ -233,15 +220,20 @@ class MultiTableTransaction:
         if_not_exists: bool = False,
     ) -> None:
         """Create a namespace, as ``Catalog.create_namespace`` does."""
-        self._catalog.create_namespace(name, properties, if_not_exists=if_not_exists)
+        self._catalog.create_namespace(name, if_not_exists=if_not_exists, properties=properties)
 
     def list_tables(self, namespace: str | Name | None = None) -> list[str]:
         """List the tables in a namespace, as ``Catalog.list_tables`` does."""
         self._reads_names = True
         return self._catalog.list_tables(namespace)
 
+    def view_problems(self, name: str | Name | None = None) -> list[Problem]:
+        """Find what views can't read, as ``Catalog.view_problems`` does, if it is committed."""
+        self._reads_names = True
+        return self._catalog.view_problems(name)
+
     def abort(self) -> None:
-        """Discard all changes; the transaction is over."""
+        """Discard all changes; the transaction is over, also if its ``with`` block goes on."""
         self._stage.is_over = True
 
     def commit(self) -> None:
@@ -258,269 +250,12 @@ class MultiTableTransaction:
         if self._stage.is_over:
             raise InvalidRequestError("the transaction is over", condition="NOT_SUPPORTED")
         self._stage.is_over = True
-        participants = self._participants()
-        if not participants:
-            return
-        only = participants[0]
-        if len(participants) == 1 and len(only.stage.staged) == 1:
-            self._commit_alone(only)
-        else:
-            self._commit_together(participants)
-        for participant in participants:
-            self._finish(participant)
-
-    def _participants(self) -> list[_Participant]:
-        """The logs to change, and those whose reads must still be current, in the order of UUIDs."""
-        logs = list(self._stage.logs.values())
-        if not any(stage.staged for stage in logs):
-            return []
-        taking_part = [stage for stage in logs if stage.staged or self._is_guarded(stage)]
-        taking_part.sort(key=_uuid_of)
-        return [
-            _Participant(stage, _log_in(stage.folder, stage.store), []) for stage in taking_part
-        ]
-
-    def _is_guarded(self, stage: LogStage) -> bool:
-        """Whether a log must not have changed, though the transaction does not change it."""
-        if self._isolation is Isolation.SNAPSHOT or stage.pinned.state is None:
-            return False
-        return self._reads_names if not stage.folder else not stage.pinned.state.dropped
-
-    def _commit_alone(self, only: _Participant) -> None:
-        """Commit a transaction that is one commit of one log as such."""
-        stage, (staged,) = only.stage, only.stage.staged
-
-        def propose(state: Any) -> Any:
-            version = -1 if state is None else state.version
-            if version == stage.pinned.version:
-                return staged.entry
-            return self._rebased(only, LoadedState(state), 0)
-
-        after = only.log.commit(stage.pinned, staged.commit_id, propose)
-        only.prepared.append((staged.entry, after))
-
-    def _commit_together(self, participants: Sequence[_Participant]) -> None:
-        try:
-            warehouse = self._warehouse_uuid(participants)
-            for participant in participants:
-                self._prepare(participant, warehouse)
-        except BaseException as error:
-            self._give_up(participants, error)
-            raise
-        try:
-            decision = decide(self._store, self.id, Decision.COMMIT)
-        except CommitOutcomeUnknown:
-            raise
-        except VersionedError as error:
-            # The store says that nothing was put; what is there counts.
-            if self._give_up(participants, error) is not Decision.COMMIT:
-                raise
-            return
-        self._copy(participants, decision)
-        if decision is Decision.ABORT:
-            raise CommitConflictError(
-                f"{self._store.url}: another writer aborted the transaction {self.id}, which took too "
-                "long between its first entry and its decision. Nothing was changed: run it again"
-            )
-
-    def _warehouse_uuid(self, participants: Sequence[_Participant]) -> str:
-        names = self._stage.log("", self._store)
-        return _uuid_of(names)
-
-    def _prepare(self, participant: _Participant, warehouse: str) -> None:
-        """Put the entries of one log, behind what others have committed."""
-        stage, log = participant.stage, participant.log
-        levels = len(stage.folder.split("/")) if stage.folder else 0
-        transaction = Prepared(self.id, warehouse, levels)
-        loaded, losses = stage.pinned, 0
-        at = 0
-        while at < max(len(stage.staged), 1):
-            entry = self._entry(participant, loaded, at)
-            if entry is None:
-                at += 1
-                continue
-            after = log.prepare(loaded, entry, transaction)
-            if after is not None:
-                participant.prepared.append((entry, after))
-                loaded, at = after, at + 1
-                continue
-            if participant.prepared:
-                raise self._conflict(participant, "another writer aborted this transaction")
-            losses += 1
-            if stage.store.is_remote:
-                back_off(losses)
-            loaded = log.advance(loaded, settles=True)
-
-    def _entry(self, participant: _Participant, loaded: LoadedState[Any], at: int) -> Any:
-        """The next entry of a log; None if the commit changes nothing any more."""
-        stage = participant.stage
-        begins_at = loaded.version - len(participant.prepared)
-        if not stage.staged:
-            if begins_at != stage.pinned.version:
-                self._check_unchanged(participant, loaded)
-            return _guard(loaded.state, self.id)
-        if begins_at == stage.pinned.version:
-            return stage.staged[at].entry
-        return self._rebased(participant, loaded, at)
-
-    def _rebased(self, participant: _Participant, loaded: LoadedState[Any], at: int) -> Any:
-        """The entry of a staged commit behind commits of others.
-
-        Raises:
-            CommitConflictError: it conflicts with one of them.
-        """
-        stage = participant.stage
-        stage.show(loaded.version - len(participant.prepared))
-        for own, after in participant.prepared:
-            head = replace(own.head, version=after.version)
-            stage.contents[after.version] = _encoded(stage.folder, replace(own, head=head))
-        if len(stage.staged) > 1 and not _are_appends(stage.staged):
-            raise self._conflict(
-                participant,
-                "another commit came first, and the transaction has several for this table",
-            )
-        if at == 0:
-            if self._isolation is Isolation.SERIALIZABLE:
-                self._check_unchanged(participant, loaded)
-            self._check_keys(participant, loaded)
-        staged = stage.staged[at]
-        if len(stage.staged) == 1:
-            return staged.propose(loaded.state)
-        operation: Any = staged.operation
-        pinned: Any = stage.pinned.state
-        base = replace(
-            operation.base,
-            version=stage.pinned.version,
-            segments=pinned.segments.count,
+        commit = JointCommit(
+            self.id, self._store, self._stage, self._isolation, self._reads_names, self._named
         )
-        name = self._name(stage)
-        return matrix.propose(
-            replace(operation, base=base), loaded.state, staged.commit_id, name, staged.log
-        )
-
-    def _check_unchanged(self, participant: _Participant, loaded: LoadedState[Any]) -> None:
-        """Refuse to go on if others have changed rows or columns of a table that was read.
-
-        Raises:
-            CommitConflictError: naming the first such commit.
-        """
-        stage = participant.stage
-        for head in participant.log.heads(stage.pinned.version + 1, loaded.version):
-            if isinstance(head, Stub) or head.operation not in HARMLESS:
-                what = "an expired commit" if isinstance(head, Stub) else head.operation
-                raise self._conflict(
-                    participant,
-                    f"version {head.version} ({what}) came since the transaction read it",
-                )
-
-    def _check_keys(self, participant: _Participant, loaded: LoadedState[Any]) -> None:
-        """Refuse upserts of row keys that others have written since the transaction began.
-
-        Raises:
-            CommitConflictError: naming the first such commit.
-        """
-        stage, pinned = participant.stage, participant.stage.pinned.state
-        if not isinstance(pinned, TableState) or pinned.dropped or not pinned.schema.is_keyed:
-            return
-        appends = [each.operation for each in stage.staged]
-        records = tuple(
-            added
-            for operation in appends
-            if isinstance(operation, operations.Append)
-            for added in operation.records
-        )
-        if not records:
-            return
-        check = operations.Rewrite(
-            operations.Base.of(pinned),
-            records,
-            kind="upsert",
-            reads=None,
-            keys=key_check(stage.store, pinned, pinned.schema, records),
-        )
-        row_keys_unchanged(
-            Attempt(check, loaded.state, self.id, self._name(stage), participant.log)
-        )
-
-    def _name(self, stage: LogStage) -> str:
-        return self._named.get(stage.store.url, stage.store.url)
-
-    def _conflict(self, participant: _Participant, problem: str) -> CommitConflictError:
-        return CommitConflictError(
-            f"{self._name(participant.stage)}: {problem}. Nothing was changed: run the transaction again"
-        )
-
-    def _give_up(
-        self, participants: Sequence[_Participant], error: BaseException
-    ) -> Decision | None:
-        """Abort a transaction that could not be prepared or decided; return what counts, if known."""
-        if not any(participant.prepared for participant in participants) and not isinstance(
-            error, CommitOutcomeUnknown
-        ):
-            return None
-        decision = None
-        with suppress(VersionedError):  # whoever meets its entries aborts it otherwise
-            decision = decide(self._store, self.id, Decision.ABORT)
-            self._copy(participants, decision)
-        if isinstance(error, CommitOutcomeUnknown):
-            raise StorageError(
-                f"{self._store.url}: the transaction {self.id} could not be prepared, and nothing was "
-                f"changed: {error}"
-            ) from error
-        return decision
-
-    def _copy(self, participants: Sequence[_Participant], decision: Decision) -> None:
-        """Copy the decision to the folders of the tables; readers find the original otherwise."""
-        for participant in participants:
-            for _, after in participant.prepared:
-                levels = len(participant.stage.folder.split("/")) if participant.stage.folder else 0
-                try:
-                    transaction = Prepared(self.id, "", levels)
-                    copy_decision(participant.stage.store, after.version, transaction, decision)
-                except VersionedError as error:
-                    record(WARNING, "the decision was not copied: %s", error)
-
-    def _finish(self, participant: _Participant) -> None:
-        """Do after a commit what writers do: a checkpoint, publications, maintenance; never fail."""
-        if not participant.prepared:
-            return
-        stage, (_, last) = participant.stage, participant.prepared[-1]
-        loaded = participant.log.checkpointed(last)
-        state = loaded.state
-        if not isinstance(state, TableState):
-            return
-        table = Table(participant.log, loaded, self._name(stage))
-        for entry, _ in participant.prepared:
-            if entry.head.operation != GUARD:
-                report_transaction(table.name, stage.store.url, entry, state)
-        with suppress(VersionedError):
-            table.handle.after_commit(table.handle)
-            if not state.dropped and stage.staged:
-                maintain_if_due(table.handle, stage.pinned.version)
-
-
-def _encoded(folder: str, entry: Any) -> bytes:
-    return TABLE_CODEC.encode(entry) if folder else WAREHOUSE_CODEC.encode(entry)
-
-
-def _are_appends(staged: Sequence[Staged[Any, Any]]) -> bool:
-    """Whether commits only add segments to a table."""
-    return all(
-        type(each.operation) is operations.Append and each.entry.schema is None for each in staged
-    )
-
-
-def _guard(state: Any, transaction_id: str) -> Any:
-    """An entry that changes nothing, and holds a log until the transaction is decided."""
-    is_table = isinstance(state, TableState)
-    head = Head(
-        table_uuid=state.table_uuid if is_table else state.warehouse_uuid,
-        version=state.version + 1,
-        commit_id=str(uuid.uuid4()),
-        base_version=state.version,
-        time=UNIX_EPOCH,
-        operation=GUARD if is_table else "guard_names",
-        writer=WRITER,
-        features=state.features,
-    )
-    return Commit(head, state.next_column_id) if is_table else WarehouseEntry(head)
+        changed = commit.run()
+        self.versions = {
+            self._named[location]: version
+            for location, version in changed.items()
+            if location in self._named
+        }

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, Identity, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.cli.schema_files import FilePlan, apply_file, plan_text, write
+from versioned_catalog.cli.schema_changes import apply_file
+from versioned_catalog.cli.schema_files import FilePlan, plan_text, write
 from versioned_catalog.errors import AlreadyExistsError, VersionedError
 from versioned_catalog.model.table_text import parse_table
 

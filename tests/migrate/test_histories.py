@@ -21,7 +21,8 @@ from migrate import naive_schemas as naive
 from migrate.naive_schemas import KEY, WIDER, File, Line, Refused
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog import Table as RealTable
-from versioned_catalog.cli.schema_files import FilePlan, apply_file, plan_files, read_plans, write
+from versioned_catalog.cli.schema_changes import apply_file
+from versioned_catalog.cli.schema_files import FilePlan, plan_files, read_plans, write
 from versioned_catalog.errors import VersionedError
 
 NAMES = ["a", "b", "c", "d"]

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.cli.schema_files import apply_file, plan_files
+from versioned_catalog.cli.schema_changes import apply_file
+from versioned_catalog.cli.schema_files import plan_files
 
 COLUMNS = "id BIGINT, name STRING, age INT, s STRUCT<a: INT>"
 

@@ -95,19 +95,6 @@ def write(file: Path, table: Table) -> None:
         write_text(file, text)
 
 
-def _write_unless_edited(file_plan: FilePlan, table: Table) -> bool:
-    """Write the file of a plan, unless it was edited since; return whether it was written."""
-    from versioned_catalog.storage.text import read_text
-
-    try:
-        is_planned = read_text(file_plan.file, A_SCHEMA_FILE) == file_plan.plan.ddl
-    except (InvalidRequestError, NotFoundError):
-        is_planned = False
-    if is_planned:
-        write(file_plan.file, table)
-    return is_planned
-
-
 def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> list[FilePlan]:
     """Plan every schema file of a folder, or one file, on the current tables.
 
@@ -323,35 +310,3 @@ def _replan(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePlan:
             f"{plan.table}: the changes in {file} are not those that its statement needs now; {again}"
         )
     return FilePlan(stored.file, plan)
-
-
-def apply_file(file_plan: FilePlan, catalog: Catalog) -> FilePlan:
-    """Create or alter the table of a file, and write the file with its current IDs.
-
-    A file that was edited since the plan is left as it is.
-
-    Raises:
-        CommitConflictError: the table was changed since the plan was made.
-    """
-    from versioned_catalog.migrate.schema_plan import apply_plan
-
-    plan = file_plan.plan
-    if plan.creates:
-        table = _create(plan, catalog)
-        done = replace(plan, committed=table.version)
-    else:
-        table = catalog.load_table(plan.table)
-        done = apply_plan(table.handle, plan)
-    return FilePlan(file_plan.file, done, _write_unless_edited(file_plan, table.refresh()))
-
-
-def _create(plan: SchemaPlan, catalog: Catalog) -> Table:
-    from versioned_catalog.model.table_text import parse_table
-    from versioned_catalog.model.type_text import render_path
-
-    target = parse_table(plan.ddl)
-    for length in range(1, len(target.name)):
-        namespace = render_path(target.name[:length])
-        if not catalog.namespace_exists(namespace):
-            catalog.create_namespace(namespace)
-    return catalog.create_from_ddl(plan.ddl)

@@ -92,14 +92,21 @@ def plan(
 @click.command(cls=Command)
 @click.argument("source", metavar="FOLDER|PLAN", type=click.Path(path_type=Path))
 @_allow_drop
+@click.option(
+    "--one-by-one",
+    is_flag=True,
+    help="Change each table in a commit of its own; if one fails, those before it are changed.",
+)
 @click.pass_obj
-def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
+def apply(session: Session, source: Path, allow_drop: tuple[str, ...], one_by_one: bool) -> None:
     """Make the tables what the schema files in FOLDER declare, or carry out a PLAN (*.json).
 
-    Each table is changed in one commit, and only if its schema is still the one that was planned on.
-    Then its file is written again, with the IDs of new columns, unless it was edited since the plan.
+    All tables are changed at once, or none, and only if their schemas are still those that were planned
+    on. Then the files are written again, with the IDs of new columns, unless they were edited since the
+    plan.
     """
-    from versioned_catalog.cli.schema_files import apply_file, plan_files, read_plans
+    from versioned_catalog.cli.schema_changes import apply_files
+    from versioned_catalog.cli.schema_files import plan_files, read_plans
 
     catalog = session.catalog()
     if source.suffix == ".json":
@@ -112,7 +119,7 @@ def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
         _show(plans)
     for planned in plans:
         planned.plan.check_allowed()
-    done = [apply_file(planned, catalog) for planned in plans]
+    done = apply_files(plans, catalog, one_by_one=one_by_one)
     if wants_json():
         show_json(_document(done))
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -91,13 +91,14 @@ class Stage:
 
     Args:
         load: loads the newest state of a log, by its folder and store.
-        has_moved: whether a log has gone on since it was pinned.
+        has_moved: whether a log has gone on since it was pinned; None if that does not matter.
     """
 
     load: Callable[[str, Store], LoadedState[Any]]
-    has_moved: Callable[[LogStage], bool]
+    has_moved: Callable[[LogStage], bool] | None
     logs: dict[str, LogStage] = field(default_factory=dict)
     is_over: bool = False
+    _is_loading: bool = False
 
     def log(self, folder: str, store: Store) -> LogStage:
         """The log in a folder, pinned at its newest version when it is first asked for.
@@ -110,15 +111,36 @@ class Stage:
             return known
         hint = store.read(HINT)
         pinned = self.load(folder, store)
-        for other in self.logs.values():
-            if self.has_moved(other):
-                raise CommitConflictError(
-                    f"{store.url}: another commit has changed {other.store.url} since this transaction "
-                    "looked at it, so it can't see both tables as of one moment; run it again, and name "
-                    "its tables when it begins, as in catalog.transaction('db.a', 'db.b')"
-                )
+        if not self._is_loading:
+            self._check_none_moved()
         self.logs[folder] = LogStage(folder, store, pinned, hint, pinned.version)
         return self.logs[folder]
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Look at several logs, and then look once whether one of them has gone on meanwhile.
+
+        Raises:
+            CommitConflictError: one has.
+        """
+        self._is_loading = True
+        try:
+            yield
+            self._check_none_moved()
+        finally:
+            self._is_loading = False
+
+    def _check_none_moved(self) -> None:
+        has_moved = self.has_moved
+        if has_moved is None:
+            return
+        for log in self.logs.values():
+            if has_moved(log):
+                raise CommitConflictError(
+                    f"another commit has changed {log.store.url} since this transaction looked at it, "
+                    "so it can't see all its tables as of one moment; run it again, and name its tables "
+                    "when it begins, as in catalog.transaction('db.a', 'db.b')"
+                )
 
 
 class StagingStore(Store):
