@@ -1278,9 +1278,16 @@ class Catalog:
                 - ``aliases``: new names by the dotted path in files; ``exclude``: columns to skip.
                 - ``evolve``: let an existing table get new columns and wider types.
                 - ``path_columns``: whether ``name=value`` in paths is a column; true by default.
+                - ``dir_columns``: other folders are columns: names, or True for ``dir0``, ``dir1``, ….
+                - ``file_columns``: columns from ``file_name``, ``file_path``, ``file_modification_time``
+                or ``file_size``: a list, or the names of the columns by these.
                 - ``binary_as_string``: binaries without annotation are text.
                 - ``nanoseconds``: ``refuse`` (the default) or ``truncate`` digits below a microsecond.
-                - ``delimiter``, ``header``, ``null``: of CSV.
+                - ``delimiter``, ``header``, ``null``, ``quote``, ``escape``, ``decimal``, ``thousands``,
+                ``skip_lines``: of CSV.
+                - ``encoding``, ``date_format``, ``timestamp_format``: of CSV and JSON.
+                - ``kept``: ``use`` (the default), ``ignore`` or ``forget`` the options of earlier
+                imports into the table; see ``Table.import_options``.
                 - ``skip_unreadable``: leave out files that can't be read, and report them.
                 - ``batch_files``: how many files a commit adds.
                 - ``again``: ``changed`` imports files again that have changed since; ``all`` imports

@@ -15,6 +15,7 @@ _MODULES: Mapping[str, str] = {
     "Dialect": "versioned_interop.imports.disagreements",
     "parse_aliases": "versioned_interop.imports.options",
     "import_into": "versioned_interop.imports.import_files",
+    "kept_options": "versioned_interop.imports.kept_options",
     "import_new": "versioned_interop.imports.import_files",
     "Conversion": "versioned_interop.convert.convert",
     "Request": "versioned_interop.convert.convert",

@@ -1029,6 +1029,14 @@ class Table:
             done: Imported = interop("import_into")(handle, source, options, report)
         return done
 
+    def import_options(self) -> dict[str, Any]:
+        """The options that earlier imports gave, and that ``import_files`` uses unless it gets others.
+
+        As its arguments, with the current names of columns; empty if nothing is kept.
+        """
+        kept: dict[str, Any] = interop("kept_options")(self._handle.state)
+        return kept
+
     def append_external(
         self,
         files: Sequence[ExternalFile],

@@ -7,9 +7,11 @@ import shlex
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from cli.conftest import Run
 from external.files import write
+from versioned_catalog import Catalog
 
 
 def test_files_are_imported_once(run: Run, warehouse: Path, tmp_path: Path) -> None:
@@ -53,3 +55,30 @@ def test_an_option_that_stands_before_the_command_is_named(run: Run, tmp_path: P
             2,
             f"error: {option} goes before the command: versioned {option} ... import\n",
         )
+
+
+@pytest.mark.nightly
+def test_the_options_of_text_and_paths_are_kept(run: Run, warehouse: Path, tmp_path: Path) -> None:
+    lake = tmp_path / "raw"
+    (lake / "2024").mkdir(parents=True)
+    (lake / "2024" / "x.csv").write_bytes("report\nn;s\n1,5;'Köln'\n-;NA\n".encode("latin-1"))
+    text = ("--encoding", "latin-1", "--delimiter", ";", "--decimal", ",", "--quote", "'")
+    paths = ("--dir-columns", "year", "--file-columns", "file_name = source", "--skip-lines", "1")
+    nulls = ("--null", "-", "--null", "NA")
+    first = run("import", "db.files", str(lake), "--copy", *text, *paths, *nulls)
+    assert first.code == 0, first.err
+    names = "dir_columns file_columns delimiter null quote decimal skip_lines encoding"
+    kept = next(line for line in first.lines if line.startswith("options kept"))
+    assert re.findall(r"\w+", kept)[2:] == names.split()
+    (lake / "2025").mkdir()
+    (lake / "2025" / "y.csv").write_bytes("report\nn;s\n2,5;'ö'\n".encode("latin-1"))
+    second = run("import", "db.files", str(lake), "--copy")
+    used = next(line for line in second.lines if line.startswith("options used"))
+    assert re.findall(r"\w+", used)[2:] == names.split()
+    assert "latin-1" in run("describe", "db.files").out
+    rows = Catalog(warehouse).load_table("db.files").scan().to_arrow().to_pylist()
+    assert rows == [
+        {"n": 1.5, "s": "Köln", "year": 2024, "source": "x.csv"},
+        {"n": None, "s": None, "year": 2024, "source": "x.csv"},
+        {"n": 2.5, "s": "ö", "year": 2025, "source": "y.csv"},
+    ]

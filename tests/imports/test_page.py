@@ -16,7 +16,7 @@ def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/import.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == text.count("```python") == 4
+    assert len(blocks) == text.count("```python") == 5
     names: dict[str, object] = {}
     for code, printed in blocks:
         out = io.StringIO()

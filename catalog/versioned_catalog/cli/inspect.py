@@ -210,6 +210,7 @@ def describe(session: Session, table: str) -> None:
             "partitioning": loaded.partitioning,
             "properties": loaded.properties,
             "checks": loaded.checks,
+            **({"import options": kept} if (kept := loaded.import_options()) else {}),
             "comment": loaded.comment,
             "hidden_columns": [column.text for column in loaded.state.hidden_columns],
         }

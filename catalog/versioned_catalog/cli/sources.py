@@ -27,18 +27,46 @@ if TYPE_CHECKING:
 @click.option(
     "--schema", metavar="DDL|FILE.sql", help="Provided schema: what is known of the files."
 )
-@click.option("--strict", is_flag=True, default=None, help="Take only the columns of --schema.")
+@click.option("--strict/--no-strict", default=None, help="Take only the columns of --schema.")
 @click.option("--alias", "aliases", metavar="OLD=NEW", multiple=True, help="New name of a column.")
 @click.option("--exclude", metavar="COLUMN", multiple=True, help="Column to leave out.")
 @click.option("--evolve", is_flag=True, help="Let the table get new columns and wider types.")
-@click.option("--no-path-columns", is_flag=True, help="Take no columns from name=value in paths.")
-@click.option("--binary-as-string", is_flag=True, help="Binaries without annotation are text.")
 @click.option(
-    "--nanoseconds", help="refuse or truncate digits below a microsecond.", default="refuse"
+    "--path-columns/--no-path-columns", default=None, help="Columns from name=value in paths."
 )
+@click.option(
+    "--dir-columns",
+    metavar="NAMES",
+    help="Columns from other folders: names, or true for dir0, dir1, and so on.",
+)
+@click.option(
+    "--file-columns",
+    metavar="NAMES",
+    help="Columns from file_name, file_path, file_modification_time or file_size.",
+)
+@click.option(
+    "--binary-as-string/--no-binary-as-string",
+    default=None,
+    help="Binaries without annotation are text.",
+)
+@click.option("--nanoseconds", help="refuse, the default, or truncate digits below a microsecond.")
 @click.option("--delimiter", help="Between the values of CSV.")
-@click.option("--no-header", is_flag=True, help="The first line of CSV is a row.")
-@click.option("--null", default="", help="The text of null in CSV.")
+@click.option("--header/--no-header", default=None, help="Whether CSV begins with the names.")
+@click.option("--null", multiple=True, help="Text of null in CSV; may repeat.")
+@click.option("--quote", help="Around values of CSV; empty if there are no quotes.")
+@click.option("--escape", help="Before a character of CSV that stands for itself.")
+@click.option("--decimal", help="Before the fraction of a number in CSV.")
+@click.option("--thousands", help="Between groups of three digits in CSV.")
+@click.option("--skip-lines", type=int, help="Lines of CSV before the header.")
+@click.option("--encoding", help="Encoding of CSV and JSON; utf-8 if omitted.")
+@click.option("--date-format", help="How dates are written in CSV and JSON, as in dd.MM.yyyy.")
+@click.option("--timestamp-format", help="How timestamps are written in CSV and JSON.")
+@click.option(
+    "--kept",
+    type=click.Choice(["use", "ignore", "forget"]),
+    default="use",
+    help="What to do with the options of earlier imports.",
+)
 @click.option(
     "--again", help="changed or all: import known files again that have changed, or all of them."
 )
@@ -51,8 +79,8 @@ def import_(
     table: str,
     source: str,
     aliases: tuple[str, ...],
-    no_path_columns: bool,
-    no_header: bool,
+    exclude: tuple[str, ...],
+    null: tuple[str, ...],
     parents: bool,
     **options: Any,
 ) -> None:
@@ -61,9 +89,9 @@ def import_(
     Parquet files stay where they are, below a --root. A second call imports what is new.
     """
     options |= {
-        "aliases": interop("parse_aliases")(", ".join(aliases)),
-        "path_columns": not no_path_columns,
-        "header": not no_header,
+        "aliases": interop("parse_aliases")(", ".join(aliases)) if aliases else None,
+        "exclude": [name for name in exclude if name] if exclude else None,
+        "null": null or None,
         "dialect": interop("Dialect").CLI,
     }
     with show_progress(
@@ -93,6 +121,8 @@ def _show_import(session: Session, table: str, imported: Imported) -> None:
             "changed": list(imported.changed),
             "missing": list(imported.missing),
             "unreadable": [f"{file.path}: {file.reason}" for file in imported.unreadable],
+            "options used": list(imported.options_used),
+            "options kept": list(imported.options_kept),
             "readers need": _roots_text(session.table(table).state.roots),
         }
     )

@@ -43,6 +43,7 @@ from versioned_catalog.model.schema import check_new_name, name_key
 from versioned_catalog.model.table_changes import (
     AddCheck,
     DropCheck,
+    KeepImportOptions,
     PinSchema,
     RecordAnalysis,
     RetirePin,
@@ -467,6 +468,7 @@ Change = (
     | SetComment
     | SetProperty
     | RecordAnalysis
+    | KeepImportOptions
     | UnsetProperty
     | SetPartitioning
     | AddCheck

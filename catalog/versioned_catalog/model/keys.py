@@ -163,6 +163,9 @@ IDENTIFIER_FIELDS = "identifier_fields"
 IDENTIFIERS = "__identifier_fields"
 """The property that stores them, by ID."""
 
+IMPORT_OPTIONS = "__import_options"
+"""The property that stores how files were imported, with columns by ID (FORMAT.md, section 6.3)."""
+
 BY_COLUMN = (
     CHECK_PREFIX,
     PARTITION_PREFIX,
@@ -170,6 +173,7 @@ BY_COLUMN = (
     IDENTITY_PREFIX,
     LOGICAL_PREFIX,
     IDENTIFIERS,
+    IMPORT_OPTIONS,
 )
 """How the properties begin that are about columns, which they name by ID."""
 
@@ -426,6 +430,12 @@ def check_not_key(key: str) -> None:
     if key == IDENTIFIERS:
         raise InvalidRequestError(
             f"the property {key} can't be set, since the table maintains it; set {IDENTIFIER_FIELDS}",
+            condition="INVALID_OPTION",
+        )
+    if key == IMPORT_OPTIONS:
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since imports maintain it; pass the options to "
+            "import_files, or kept='forget' to drop them",
             condition="INVALID_OPTION",
         )
     if key.startswith(GENERATED_PREFIX):

@@ -29,6 +29,7 @@ from versioned_catalog.model.keys import (
     CHECK_PREFIX,
     COMMENT,
     IDENTIFIER_FIELDS,
+    IMPORT_OPTIONS,
     SORT_BY,
     TTL,
     Direction,
@@ -286,6 +287,39 @@ class RecordAnalysis(SchemaChange[None]):
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return f"{ANALYZED} = {sql_string(after.properties[ANALYZED])}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepImportOptions(SchemaChange[None]):
+    """Keep the options of an import for the next one.
+
+    Args:
+        text: all that are kept, as the property holds them; None for none.
+        changed: the names of those that are new, differ or are forgotten.
+    """
+
+    text: str | None
+    changed: tuple[str, ...]
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        return None
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        properties = {k: text for k, text in evolution.properties.items() if k != IMPORT_OPTIONS}
+        if self.text is not None:
+            properties[IMPORT_OPTIONS] = self.text
+        return replace(evolution, properties=properties)
+
+    def describe(self) -> str:
+        return f"KEEP IMPORT OPTIONS ({', '.join(self.changed)})"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return []
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return f"import options: {', '.join(self.changed)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from versioned_catalog.storage.parquet import translate_errors
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type
 from versioned_interop.imports.mapping import by_name
 from versioned_interop.imports.provided import Key, Names, key_of
-from versioned_interop.imports.text_formats import parse_text
+from versioned_interop.imports.text_formats import STANDARD, TextStyle, parse_text
 
 BATCH_ROWS = 65_536
 
@@ -52,12 +52,14 @@ class Target:
         names: aliases and left out columns.
         elsewhere: keys of the names of columns that are not read from files.
         formats: of dates and times in text, by the keys of their paths.
+        style: how other values are written in text.
     """
 
     columns: tuple[Column, ...]
     names: Names
     elsewhere: frozenset[str] = frozenset()
     formats: Mapping[Key, str] = field(default_factory=dict)
+    style: TextStyle = STANDARD
 
     def format(self, path: ColumnPath) -> str | None:
         """The format of a column of the table."""
@@ -208,7 +210,7 @@ class Conforming:
         format_ = self.target.format(path)
 
         def converted(values: pa.Array) -> pa.Array:
-            return convert(values, read_type, wanted, format_)
+            return convert(values, read_type, wanted, format_, self.target.style)
 
         try:
             return converted(array)
@@ -277,7 +279,13 @@ def _shown(value: pa.Scalar) -> str:
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
-def convert(array: pa.Array, source: DataType, wanted: DataType, format_: str | None) -> pa.Array:
+def convert(
+    array: pa.Array,
+    source: DataType,
+    wanted: DataType,
+    format_: str | None,
+    style: TextStyle = STANDARD,
+) -> pa.Array:
     """Values of a leaf type as those of another; a value that does not fit is an error.
 
     A DECIMAL holds a floating-point number that is written with its digits: 0.13, but not 0.129, fits
@@ -288,7 +296,7 @@ def convert(array: pa.Array, source: DataType, wanted: DataType, format_: str | 
     """
     target = to_arrow_type(wanted)
     if is_text(source) and not is_text(wanted):
-        return parse_text(array, wanted, format_)
+        return parse_text(array, wanted, format_, style)
     reread = {Atom.STRING: pa.binary(), Atom.BINARY: pa.string()}
     if source in reread and reread.get(source) == target:
         return array.cast(target)

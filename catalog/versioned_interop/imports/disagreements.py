@@ -290,6 +290,29 @@ def clash(path: ColumnPath, columns: tuple[FileColumn, FileColumn], group: Group
     )
 
 
+def in_path_too(path: ColumnPath, sources: Sequence[Source]) -> Disagreement:
+    """A column of files that has the name of one that users take from paths."""
+    first = sources[0]
+    where = render_path(first.path)
+    hints = (Hint({"aliases": {where: f"{path[-1]}_2"}}),)
+    groups = [source.group for source in sources]
+    shown = _files(groups, type_name(as_type(first.column)))
+    return Disagreement(
+        render_path(path), (shown,), hints, "is taken from the paths, and a column of the files"
+    )
+
+
+def declared(path: ColumnPath, what: str) -> Disagreement:
+    """A column that the provided schema declares otherwise than the table has it."""
+    way_out = Variant("leave it out, or change the column with ALTER TABLE first", 0, ())
+    return Disagreement(
+        render_path(path),
+        (way_out,),
+        (),
+        f"has {what} in the provided schema, and not in the table",
+    )
+
+
 def unnameable(path: ColumnPath, sources: Sequence[Source], reason: str) -> Disagreement:
     """A name that no column can have."""
     groups = [source.group for source in sources]

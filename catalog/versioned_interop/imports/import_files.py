@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -14,15 +15,17 @@ from versioned_catalog.alteration import Alteration
 from versioned_catalog.commit.operations import Base, Import, NewFiles
 from versioned_catalog.commit.segment_rules import ImportedMeanwhileError
 from versioned_catalog.commit.table_handle import Progress, TableHandle
-from versioned_catalog.errors import CommitConflictError, naming_table
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, naming_table
 from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintain.log_check import in_parallel
+from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import Change
 from versioned_catalog.model.constants import to_constant, to_scalar
 from versioned_catalog.model.ddl import render_columns
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.table_changes import KeepImportOptions
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.foreign_file import size_of
 from versioned_catalog.storage.opening import open_file
@@ -32,6 +35,7 @@ from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import plan_now
 from versioned_interop.imports.adopting import Adopter, changed_while_imported, check_unchanged
 from versioned_interop.imports.conforming import Target, checked
+from versioned_interop.imports.kept_options import Resolved, kept_change, resolve
 from versioned_interop.imports.known_files import (
     KnownFiles,
     Standing,
@@ -40,9 +44,9 @@ from versioned_interop.imports.known_files import (
 )
 from versioned_interop.imports.listing import file_source
 from versioned_interop.imports.mapping import changes_to
-from versioned_interop.imports.options import Again, import_options
-from versioned_interop.imports.path_parts import path_parts, value_text
-from versioned_interop.imports.planning import Planned, is_wanted, plan_import
+from versioned_interop.imports.options import Again
+from versioned_interop.imports.path_parts import value_text
+from versioned_interop.imports.planning import Planned, is_wanted, plan_import, values_in_path
 from versioned_interop.imports.reading import ParquetReader
 from versioned_interop.imports.survey import Unreadable
 
@@ -62,6 +66,8 @@ class Imported:
         changed: files that were imported before and have changed since; the table keeps their old rows.
         missing: files that the table has and that are no longer in the source.
         unreadable: files that were left out, with the reason of each.
+        options_used: the options that this call took from earlier ones.
+        options_kept: the options that the next call takes from this one, or does not take any more.
     """
 
     version: int
@@ -71,6 +77,8 @@ class Imported:
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    options_used: tuple[str, ...] = ()
+    options_kept: tuple[str, ...] = ()
 
 
 def import_into(
@@ -80,10 +88,25 @@ def import_into(
     progress: Progress,
 ) -> Imported:
     """Import files into a table. See ``Table.import_files``."""
-    checked_options = import_options(**options)
-    files = file_source(handle.store, source, in_place=not checked_options.copy)
-    planned = plan_import(handle.store, files, checked_options, handle, progress)
-    return run_import(handle, planned, progress)
+    resolved = resolve(options, handle.state)
+    with _naming_kept(resolved):
+        files = file_source(handle.store, source, in_place=not resolved.options.copy)
+        planned = plan_import(handle.store, files, resolved.options, handle, progress)
+        return run_import(handle, planned, progress, resolved)
+
+
+@contextmanager
+def _naming_kept(resolved: Resolved) -> Iterator[None]:
+    """Name the options that come from earlier imports in errors."""
+    try:
+        yield
+    except InvalidRequestError as error:
+        if resolved.used:
+            error.args = (
+                f"{error}\nOptions of earlier imports are used: {', '.join(resolved.used)}. Pass "
+                "others, or kept='ignore' to leave them out",
+            )
+        raise
 
 
 def import_new(
@@ -100,15 +123,17 @@ def import_new(
         store: the warehouse's folder.
         name: the name of the table, for errors.
     """
-    checked_options = import_options(**options)
-    files = file_source(store, source, in_place=not checked_options.copy)
+    resolved = resolve(options, None)
+    files = file_source(store, source, in_place=not resolved.options.copy)
     with naming_table(name):
-        planned = plan_import(store, files, checked_options, None, progress)
-    return run_import(create(render_columns(planned.columns)), planned, progress)
+        planned = plan_import(store, files, resolved.options, None, progress)
+    return run_import(create(render_columns(planned.columns)), planned, progress, resolved)
 
 
-def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imported:
-    """Carry out an import.
+def run_import(
+    handle: TableHandle, planned: Planned, progress: Progress, resolved: Resolved | None = None
+) -> Imported:
+    """Carry out an import. The commit of the first files keeps its options.
 
     Raises:
         InvalidRequestError: a file or value does not fit; earlier batches stay.
@@ -117,6 +142,8 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
     changes: list[Change] = list(changes_to(handle.state.schema.columns, planned.columns))
     if changes and planned.options.evolve:
         Alteration(handle).add_all(changes).commit()
+    kept = None if resolved is None else kept_change(handle.state, resolved, planned.requested)
+    to_keep = [] if kept is None else [kept]
     compared = planned.compared
     files = rows = 0
     if planned.survey.files:
@@ -128,11 +155,14 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
             handle.state.schema.version,
             {file.place: file for file in compared.early},
             handle.state.created_version if planned.known_at is None else planned.known_at,
+            to_keep,
         )
         left = iter(enumerate(planned.survey.files, start=1))
         while batch := list(islice(left, planned.options.batch_files)):
             files_taken, rows_taken = run.batch(batch)
             files, rows = files + files_taken, rows + rows_taken
+    if to_keep:  # no file came in
+        Alteration(handle).add_all(to_keep).commit()
     return Imported(
         handle.state.version,
         files,
@@ -141,6 +171,8 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
         compared.changed,
         compared.missing,
         planned.survey.unreadable,
+        () if resolved is None else resolved.used,
+        () if kept is None else kept.changed,
     )
 
 
@@ -151,7 +183,8 @@ def _target(handle: TableHandle, planned: Planned) -> Target:
         for column in handle.state.schema.columns
         if options.provided.takes((column.name,)) or name_key(column.name) in planned.elsewhere
     )
-    return Target(columns, options.names, planned.elsewhere, options.provided.formats)
+    style = options.style(type(planned.reader))
+    return Target(columns, options.names, planned.elsewhere, options.provided.formats, style)
 
 
 _Numbered = Sequence[tuple[int, StoredFile]]
@@ -164,6 +197,7 @@ class _Run:
     Args:
         early: the files from before the ledger, by place, which the next commit puts in it.
         known_at: the version at which files were compared with the ledger.
+        to_keep: the change that keeps the options, which the next commit makes.
         ledger: the imported files at that version; None if all files were compared already.
     """
 
@@ -174,6 +208,7 @@ class _Run:
     schema_version: int
     early: dict[str, ImportedFile]
     known_at: int
+    to_keep: list[KeepImportOptions]
     ledger: KnownFiles | None = None
 
     def batch(self, files: _Numbered) -> tuple[int, int]:
@@ -196,6 +231,7 @@ class _Run:
                 self._load_ledger()
                 continue
             self.early.clear()
+            self.to_keep.clear()
             if len(self.handle.state.ledger.files) < beside_pages:
                 # A fold does not show which files it added: the next batch would start again for it.
                 self._load_ledger()
@@ -244,6 +280,7 @@ class _Run:
         new = (self.planned.source.imported(file, taken[file.name]) for _, file in files)
         records = (*self.early.values(), *new)
         removed, again = self._outdated(files), self.planned.options.again is Again.ALL
+        kept, _ = plan_changes(self.to_keep, self.handle.state.evolution, 0)
 
         def operation(
             base: Base, segments: Sequence[SegmentRecord], changes: tuple[BoundChange, ...]
@@ -252,7 +289,7 @@ class _Run:
             return Import(
                 base,
                 tuple(segments),
-                changes,
+                (*changes, *kept),
                 removed,
                 new_files=new,
                 files=records,
@@ -333,9 +370,10 @@ class _Run:
 
     def _constants(self, file: StoredFile) -> Iterator[tuple[Column, str | None]]:
         """The values of the columns that stand in the path of a file, as value texts."""
-        below = self.planned.source.below(file.name)
-        parts = {name_key(name): text for name, text in path_parts(below).items()}
+        values = values_in_path(self.planned.source, self.planned.options, file)
         for column in self.target.columns:
             key = name_key(column.name)
             if key in self.planned.elsewhere:
-                yield column, value_text(parts.get(key), column.type, column.name)
+                value = values.get(key)
+                text = None if value is None else value.text
+                yield column, value_text(text, column.type, column.name)

@@ -37,14 +37,17 @@ def merge(
     options: ImportOptions,
     paths: Mapping[str, DataType],
     table: Schema | None,
+    *,
+    requested: frozenset[str] = frozenset(),
 ) -> tuple[tuple[Column, ...], list[Disagreement]]:
     """The columns of a table that holds all files, without IDs, and what can't be merged.
 
     Args:
         paths: columns that stand in the paths of the files; they win over columns in files.
         table: the schema of the table to import into, if it exists.
+        requested: keys of the names of columns in paths that users asked for; files have no such column.
     """
-    merger = _Merger(options, paths, table)
+    merger = _Merger(options, paths, table, requested)
     parents = [_Parent(group.schema, (), group) for group in groups]
     top = table.columns if table is not None else ()
     columns = tuple(merger.columns((), parents, tuple(c for c in top if not c.hidden)))
@@ -65,6 +68,7 @@ class _Merger:
     options: ImportOptions
     paths: Mapping[str, DataType]
     table: Schema | None
+    requested: frozenset[str]
     report: list[Disagreement] = field(default_factory=list, init=False)
 
     def columns(
@@ -81,7 +85,10 @@ class _Merger:
         by_key = {name_key(column.name): column for column in existing}
         for key, name in spelled.items():
             here, of_table = (*path, name), by_key.get(key)
-            if key in in_paths:
+            if key in in_paths and key in self.requested and key in sources:
+                self.report.append(disagreements.in_path_too(here, sources[key]))
+                merged = None
+            elif key in in_paths:
                 merged = self._path_column(here, in_paths[key], of_table)
             else:
                 merged = self._column(here, sources.get(key, []), parents, of_table)
@@ -149,8 +156,18 @@ class _Merger:
         type_ = self._type(path, sources, named, existing)
         if type_ is None:
             return None
+        if existing is not None and provided is not None:
+            self._check_declared(path, provided.column, existing)
         new = Column(0, path[-1], type_) if provided is None else replace(provided.column, id=0)
         return replace(existing or new, name=path[-1], type=type_)
+
+    def _check_declared(self, path: ColumnPath, provided: Column, existing: Column) -> None:
+        """Report what the provided schema says of a column of the table that is not so there."""
+        if existing.nullable and not provided.nullable:
+            self.report.append(disagreements.declared(path, "NOT NULL"))
+        default = provided.write_default
+        if default is not None and default != existing.write_default:
+            self.report.append(disagreements.declared(path, "a DEFAULT"))
 
     def _new(self, path: ColumnPath, column: Column, sources: list[Source]) -> Column | None:
         """Check a column that the table does not have; report it if it can't be added."""
@@ -294,7 +311,9 @@ def names_by_position(options: ImportOptions, paths: Mapping[str, DataType]) -> 
     ``f0``, ``f1``, … , these are the names.
     """
     in_paths = set(map(name_key, paths))
-    provided = [name for name in options.provided.inside(()) if name_key(name) not in in_paths]
+    positions = options.provided.positions
+    names = options.provided.inside(()) if positions is None else positions
+    provided = [name for name in names if name_key(name) not in in_paths]
     used = [*provided, *(path[0] for path in (*options.names.aliases, *options.names.excluded))]
     return () if any(map(_GENERATED.fullmatch, used)) else tuple(provided)
 

@@ -1,19 +1,30 @@
-"""Parts of paths that are columns, as Hive writes them: ``year=2024/month=3/part-0.parquet``."""
+"""Columns that stand in no file: in its path, and what the storage knows of it.
+
+Folders may be named as Hive writes them, ``year=2024/month=3/part-0.parquet``. Folders without a name
+are columns on request, by their depth, as in Drill; and so are a file's name, path, time and size.
+"""
 
 from __future__ import annotations
 
 import decimal
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from itertools import starmap
 from urllib.parse import unquote
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.calendars import parse_date
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Atom, DataType, Family, family
 from versioned_catalog.model.user_values import fit
 from versioned_catalog.model.widening import type_name
+from versioned_catalog.storage.secrets import without_credentials
+from versioned_catalog.storage.store import StoredFile
+from versioned_interop.imports.provided import Names
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """The value of a part that stands for null."""
@@ -40,21 +51,118 @@ def path_parts(path: str) -> dict[str, str | None]:
     return parts
 
 
-def path_types(paths: Iterable[str]) -> dict[str, DataType]:
-    """The types of the columns in relative paths, in the order of their first appearance.
+FILE_FACTS: Mapping[str, DataType] = {
+    "file_name": Atom.STRING,
+    "file_path": Atom.STRING,
+    "file_modification_time": Atom.TIMESTAMP,
+    "file_size": Atom.LONG,
+}
+"""What can be a column of the rows of a file, by the names of Spark's ``_metadata``."""
 
-    >>> types = path_types(["y=2023/d=2024-01-01/c=1/f", "Y=2024/d=2024-01-02/c=x/f"])
-    >>> [(name, type_.value) for name, type_ in types.items()]
-    [('y', 'int'), ('d', 'date'), ('c', 'string')]
+
+@dataclass(frozen=True)
+class PathValue:
+    """A value that stands in the path of a file, or that the storage knows.
+
+    Args:
+        name: of the column.
+        text: the value; None is null.
+        type: of the column; None if all texts decide it.
+        requested: whether users asked for the column, which the path does not name.
     """
+
+    name: str
+    text: str | None
+    type: DataType | None = None
+    requested: bool = False
+
+
+@dataclass(frozen=True)
+class PathColumns:
+    """The columns that stand in no file.
+
+    Args:
+        named: whether folders with ``name=value`` are columns.
+        folders: the names of columns for other folders, from the outermost on; empty for ``dir0``,
+            ``dir1``, …; None if these folders are no columns.
+        file: the names of columns by what they hold, which is in ``FILE_FACTS``.
+    """
+
+    named: bool = True
+    folders: tuple[str, ...] | None = None
+    file: Mapping[str, str] = field(default_factory=dict)
+
+    def values(
+        self, names: Names, below: str, identity: str, file: StoredFile
+    ) -> dict[str, PathValue]:
+        """The values of a file, by the keys of the columns' names.
+
+        Args:
+            names: aliases and left out columns.
+            below: the path below the folder that is imported.
+            identity: the path or URL by which the table knows the file.
+
+        Raises:
+            InvalidRequestError: two of them have the same name.
+        """
+        values = list(self._values(below, identity, file))
+        beside = [value.name for value in values]
+        by_key: dict[str, PathValue] = {}
+        for value in values:
+            name = names.name((value.name,), beside)
+            if name is None:
+                continue
+            earlier = by_key.get(name_key(name))
+            if earlier is not None and (earlier.requested or value.requested):
+                raise InvalidRequestError(
+                    f"{below}: the path has two columns {name}; choose another name for one of them "
+                    "with aliases, dir_columns or file_columns",
+                    condition="INVALID_OPTION",
+                )
+            by_key[name_key(name)] = replace(value, name=name)
+        return by_key
+
+    def _values(self, below: str, identity: str, file: StoredFile) -> Iterator[PathValue]:
+        if self.named:
+            yield from starmap(PathValue, path_parts(below).items())
+        if self.folders is not None:
+            folders = [
+                folder
+                for folder in below.split("/")[:-1]
+                if not (self.named and _PART.fullmatch(folder))
+            ]
+            names = self.folders or [f"dir{depth}" for depth in range(len(folders))]
+            for name, folder in zip(names, folders, strict=False):
+                yield PathValue(name, folder, requested=True)
+        for what, name in self.file.items():
+            yield PathValue(name, _fact(what, identity, file), FILE_FACTS[what], requested=True)
+
+
+def _fact(what: str, identity: str, file: StoredFile) -> str | None:
+    match what:
+        case "file_name":
+            return file.name.rpartition("/")[2]
+        case "file_path":
+            return without_credentials(identity)
+        case "file_size":
+            return str(file.bytes)
+        case _:
+            known = file.modified > UNIX_EPOCH
+            return file.modified.astimezone(UTC).isoformat() if known else None
+
+
+def types_of(files: Iterable[Mapping[str, PathValue]]) -> dict[str, DataType]:
+    """The types of the columns in the paths of files, in the order of their first appearance."""
     names: dict[str, str] = {}
     texts: dict[str, set[str]] = {}
-    for path in paths:
-        for name, text in path_parts(path).items():
-            key = name_key(name)
-            names.setdefault(key, name)
-            texts.setdefault(key, set()).update(() if text is None else (text,))
-    return {name: type_of(texts[key]) for key, name in names.items()}
+    fixed: dict[str, DataType] = {}
+    for values in files:
+        for key, value in values.items():
+            names.setdefault(key, value.name)
+            texts.setdefault(key, set()).update(() if value.text is None else (value.text,))
+            if value.type is not None:
+                fixed[key] = value.type
+    return {name: fixed.get(key) or type_of(texts[key]) for key, name in names.items()}
 
 
 def type_of(texts: Iterable[str]) -> DataType:

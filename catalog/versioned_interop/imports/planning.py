@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import InvalidRequestError
@@ -33,6 +34,7 @@ from versioned_interop.imports.merging import (
     with_named_text,
 )
 from versioned_interop.imports.options import Again, ImportOptions
+from versioned_interop.imports.path_parts import PathValue
 from versioned_interop.imports.reading import OrcReader, ParquetReader, Reader
 from versioned_interop.imports.survey import Survey, survey
 from versioned_interop.imports.text_files import CsvReader, JsonReader
@@ -78,6 +80,12 @@ class Planned:
     survey: Survey
     known_at: int | None
 
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """The names of the columns in paths that users asked for."""
+        names = self.survey.paths
+        return tuple(name for name in names if name_key(name) in self.survey.requested)
+
 
 def plan_import(
     store: Store,
@@ -107,8 +115,8 @@ def plan_import(
         )
     compared = _compared(files, source, options.again, handle)
     reader = _reader(files, source, options)
-    with_paths = options.path_columns
-    surveyed = survey(store, source, compared.new, reader, progress, with_paths=with_paths)
+    path_values = partial(values_in_path, source, options)
+    surveyed = survey(store, source, compared.new, reader, progress, path_values)
     if not options.skip_unreadable:
         surveyed.check(source.shown)
     table = None if handle is None else handle.state.schema
@@ -120,7 +128,9 @@ def plan_import(
             for group in surveyed.groups
         )
         surveyed = replace(surveyed, groups=tuple(groups))
-    columns, report = merge(surveyed.groups, options, surveyed.paths, table)
+    columns, report = merge(
+        surveyed.groups, options, surveyed.paths, table, requested=surveyed.requested
+    )
     if report:
         raise InvalidRequestError(
             report_text(report, source.shown, len(surveyed.files), options.dialect)
@@ -130,6 +140,14 @@ def plan_import(
     elsewhere = frozenset(map(name_key, surveyed.paths))
     known_at = None if handle is None else handle.state.version
     return Planned(source, options, reader, columns, elsewhere, compared, surveyed, known_at)
+
+
+def values_in_path(
+    source: FileSource, options: ImportOptions, file: StoredFile
+) -> dict[str, PathValue]:
+    """The columns that stand in the path of a file, or that the storage knows, by their keys."""
+    below, identity = source.below(file.name), source.identity(file.name)
+    return options.paths.values(options.names, below, identity, file)
 
 
 def _compared(
@@ -202,6 +220,8 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
     """
     names = (file.name for file in files)
     format_ = common_format(names, options.format, source.shown) if files else "parquet"
+    if files:
+        options.check_format(format_)
     if format_ != "parquet" and not options.copy:
         raise InvalidRequestError(
             f"{source.shown} is {format_.upper()}, which can't be read in place; {COPY_ROWS}"
@@ -212,6 +232,6 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
         case "csv":
             return CsvReader(options.csv)
         case "json":
-            return JsonReader(options.rules)
+            return JsonReader(options.rules, options.csv.encoding)
         case _:
             return ParquetReader(options.rules)

@@ -125,10 +125,13 @@ class Provided:
     Args:
         columns: in order; those inside others may stand by themselves, with a dotted path.
         strict: whether other columns of files are ignored.
+        positions: the names of the columns of files without a header, if they are not those of the
+            columns.
     """
 
     columns: tuple[ProvidedColumn, ...] = ()
     strict: bool = False
+    positions: tuple[str, ...] | None = None
     by_key: Mapping[Key, ProvidedColumn] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.commit.table_handle import Progress
@@ -13,7 +13,7 @@ from versioned_catalog.storage.store import Store, StoredFile
 from versioned_interop.imports.disagreements import Group
 from versioned_interop.imports.file_schema import FileSchema
 from versioned_interop.imports.listing import FileSource
-from versioned_interop.imports.path_parts import path_types
+from versioned_interop.imports.path_parts import PathValue, types_of
 from versioned_interop.imports.reading import Reader
 
 _SAMPLES = 3
@@ -43,12 +43,14 @@ class Survey:
         groups: their schemas, in the order of their first file.
         unreadable: the other files.
         paths: the types of the columns in their paths, by name.
+        requested: keys of the names of those that users asked for.
     """
 
     files: tuple[StoredFile, ...]
     groups: tuple[Group, ...]
     unreadable: tuple[Unreadable, ...]
     paths: Mapping[str, DataType]
+    requested: frozenset[str] = frozenset()
 
     def check(self, source: str) -> None:
         """Refuse the import if a file is unreadable.
@@ -72,13 +74,12 @@ def survey(
     files: Sequence[StoredFile],
     reader: Reader,
     progress: Progress,
-    *,
-    with_paths: bool,
+    path_values: Callable[[StoredFile], Mapping[str, PathValue]],
 ) -> Survey:
     """Read the schemas of files.
 
     Args:
-        with_paths: whether parts of paths are columns.
+        path_values: the columns in the path of a file.
 
     Raises:
         StorageError: the store failed.
@@ -102,8 +103,11 @@ def survey(
                     count.samples.append(below)
         progress("schemas", done, len(files))
     groups = (Group(schema, count.files, tuple(count.samples)) for schema, count in counts.items())
-    paths = path_types(source.below(file.name) for file in readable) if with_paths else {}
-    return Survey(tuple(readable), tuple(groups), tuple(unreadable), paths)
+    in_paths = [path_values(file) for file in readable]
+    requested = (key for values in in_paths for key, value in values.items() if value.requested)
+    return Survey(
+        tuple(readable), tuple(groups), tuple(unreadable), types_of(in_paths), frozenset(requested)
+    )
 
 
 def _schemas(

@@ -47,15 +47,18 @@ from versioned_interop.imports.file_schema import (
     LeafRules,
     schema_of_arrow,
 )
-from versioned_interop.imports.text_formats import parse_text
+from versioned_interop.imports.text_formats import STANDARD, TextStyle, parse_text
 
 _DAY = r"\d{4}-\d\d-\d\d"
 _TIME = r"[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?"
 
+_WHOLE = r"^[+-]?(0|[1-9]\d{0,17})$"
+_NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d+)?|\.\d+)([eE][+-]?\d{1,3})?$"
+
 _PATTERNS: dict[Atom, str] = {
     Atom.BOOLEAN: r"^(?i:true|false)$",
-    Atom.LONG: r"^[+-]?(0|[1-9]\d{0,17})$",
-    Atom.DOUBLE: r"^[+-]?((0|[1-9]\d{0,14})(\.\d+)?|\.\d+)([eE][+-]?\d{1,3})?$",
+    Atom.LONG: _WHOLE,
+    Atom.DOUBLE: _NUMBER,
     Atom.DATE: rf"^{_DAY}$",
     Atom.TIMESTAMP_NTZ: rf"^{_DAY}({_TIME})?$",
     Atom.TIMESTAMP: rf"^{_DAY}{_TIME}(Z|[+-]\d\d:?\d\d)$",
@@ -74,8 +77,13 @@ class TextTyper:
     ['double', 'string']
     """
 
-    _left: list[Atom] = field(default_factory=lambda: list(_PATTERNS))
-    _has_values: bool = False
+    style: TextStyle = STANDARD
+    _left: list[Atom] = field(init=False)
+    _has_values: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        formatted = [type_ for type_ in _CHECKED if self.style.format(type_) is not None]
+        self._left = [*formatted, *(type_ for type_ in _PATTERNS if type_ not in formatted)]
 
     def add(self, values: pa.Array) -> None:
         """Take some values: strings, null where they are empty."""
@@ -85,7 +93,7 @@ class TextTyper:
         self._has_values = True
         if self._left:
             trimmed = pc.utf8_trim_whitespace(present)
-            self._left = [type_ for type_ in self._left if _fits(trimmed, type_)]
+            self._left = [type_ for type_ in self._left if _fits(trimmed, type_, self.style)]
 
     @property
     def types(self) -> tuple[Atom, ...]:
@@ -93,7 +101,15 @@ class TextTyper:
         return (*self._left, Atom.STRING) if self._has_values else ()
 
 
-def _fits(values: pa.Array, type_: Atom) -> bool:
+def _fits(values: pa.Array, type_: Atom, style: TextStyle) -> bool:
+    if style.format(type_) is not None:
+        return _is_formatted(values, type_, style)
+    if type_ in (Atom.LONG, Atom.DOUBLE) and not style.plain_numbers:
+        if not pc.all(
+            pc.match_substring_regex(values, style.number(r"0|[1-9]\d*", _EXPONENT))
+        ).as_py():
+            return False
+        values = style.plain(values)
     if not pc.all(pc.match_substring_regex(values, _PATTERNS[type_])).as_py():
         return False
     if type_ not in _CHECKED:
@@ -105,8 +121,22 @@ def _fits(values: pa.Array, type_: Atom) -> bool:
     return True
 
 
+_EXPONENT = r"([eE][+-]?\d{1,3})?"
+
+
+def _is_formatted(values: pa.Array, type_: Atom, style: TextStyle) -> bool:
+    """Whether values are written in the format that a style has for a type."""
+    try:
+        parse_text(values, type_, None, style)
+    except (pa.ArrowException, ValueError):
+        return False
+    return True
+
+
 BLOCK = 8 * 1024 * 1024
 """The bytes of text that are parsed at a time; the longest line of JSON is as long."""
+
+UTF_8 = "utf-8"
 
 _CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
 
@@ -118,21 +148,33 @@ class CsvOptions:
     Args:
         delimiter: between values; None for a tab in ``.tsv`` files and a comma in others.
         header: whether the first line names the columns; else they are ``f0``, ``f1``, ….
-        null: the text of null; quoted, it is text.
+        nulls: the texts of null; quoted, they are text.
+        quote: around values; empty if there are no quotes.
+        escape: before a character that stands for itself; empty for none.
+        skip: how many lines come before the header or the first row.
+        encoding: a codec of Python.
+        style: how numbers, dates and timestamps are written.
         names: the names of columns by position, of files without a header; None where there is none.
     """
 
     delimiter: str | None = None
     header: bool = True
-    null: str = ""
+    nulls: tuple[str, ...] = ("",)
+    quote: str = '"'
+    escape: str = ""
+    skip: int = 0
+    encoding: str = UTF_8
+    style: TextStyle = STANDARD
     names: tuple[str, ...] = ()
 
 
-def _stream(store: Store, path: str) -> Any:
+def _stream(store: Store, path: str, encoding: str = UTF_8) -> Any:
+    """The bytes of a file, decompressed and in UTF-8."""
     source = open_file(store, path)
     raw = pa.OSFile(source) if isinstance(source, str) else pa.PythonFile(source, mode="r")
     codec = _CODECS.get(path.rpartition(".")[2].lower())
-    return raw if codec is None else pa.CompressedInputStream(raw, codec)
+    plain = raw if codec is None else pa.CompressedInputStream(raw, codec)
+    return plain if encoding == UTF_8 else pa.transcoding_input_stream(plain, encoding, UTF_8)
 
 
 @dataclass(frozen=True)
@@ -147,7 +189,7 @@ class CsvReader:
         for batch in self._rows(store, path):
             names = batch.schema.names
             for at, values in enumerate(batch.columns):
-                typers.setdefault(at, TextTyper()).add(values)
+                typers.setdefault(at, TextTyper(self.options.style)).add(values)
         return [tuple(_text_column(name, typers[at].types) for at, name in enumerate(names))]
 
     def batches(
@@ -172,20 +214,30 @@ class CsvReader:
                 yield pa.RecordBatch.from_arrays(batch.columns, names)
             if not has_batches:
                 yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names)
+        except UnicodeError as error:
+            raise InvalidRequestError(f"it is not in {self.options.encoding}: {error}") from None
         except pa.ArrowException as error:
             raise InvalidRequestError(f"it can't be read as CSV: {error}") from None
 
     def _open(self, store: Store, path: str, types: dict[str, Any]) -> Any:
         options = self.options
         return csv.open_csv(
-            _stream(store, path),
+            _stream(store, path, options.encoding),
             csv.ReadOptions(
-                block_size=BLOCK, use_threads=False, autogenerate_column_names=not options.header
+                block_size=BLOCK,
+                use_threads=False,
+                autogenerate_column_names=not options.header,
+                skip_rows=options.skip,
             ),
-            csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True),
+            csv.ParseOptions(
+                delimiter=self._delimiter(path),
+                quote_char=options.quote or False,
+                escape_char=options.escape or False,
+                newlines_in_values=True,
+            ),
             csv.ConvertOptions(
                 column_types=types,
-                null_values=[options.null],
+                null_values=list(options.nulls),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
@@ -197,16 +249,28 @@ class CsvReader:
 
     def _place(self, store: Store, path: str, row: int) -> str:
         """Where a row is, counted from 0, for an error."""
-        with suppress(plain_csv.Error, UnicodeDecodeError), _stream(store, path) as stream:
+        options, encoding = self.options, self.options.encoding
+        with (
+            suppress(plain_csv.Error, UnicodeError),
+            _stream(store, path, encoding) as stream,
+        ):
             lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            records = plain_csv.reader(lines, delimiter=self._delimiter(path))
-            left, before = row + self.options.header, 0
+            for _ in range(options.skip):
+                lines.readline()
+            records = plain_csv.reader(
+                lines,
+                delimiter=self._delimiter(path),
+                quotechar=options.quote or None,
+                quoting=plain_csv.QUOTE_MINIMAL if options.quote else plain_csv.QUOTE_NONE,
+                escapechar=options.escape or None,
+            )
+            left, before = row + options.header, 0
             for record in records:
                 if not record:  # PyArrow skips empty lines, too
                     before = records.line_num
                     continue
                 if not left:
-                    return f"line {before + 1}"
+                    return f"line {options.skip + before + 1}"
                 left, before = left - 1, records.line_num
         return f"row {row + 1}"
 
@@ -217,12 +281,12 @@ def _text_column(name: str, types: tuple[Atom, ...]) -> FileColumn:
     return FileColumn(name, Kind.LEAF, type=types[0], candidates=types)
 
 
-def json_tables(store: Store, path: str) -> Iterator[JsonRows]:
+def json_tables(store: Store, path: str, encoding: str = UTF_8) -> Iterator[JsonRows]:
     """The rows of ``json_blocks``."""
-    return chain.from_iterable(json_blocks(store, path))
+    return chain.from_iterable(json_blocks(store, path, encoding))
 
 
-def json_blocks(store: Store, path: str) -> Iterator[list[JsonRows]]:
+def json_blocks(store: Store, path: str, encoding: str = UTF_8) -> Iterator[list[JsonRows]]:
     """The rows of a file with lines of JSON; in each table, a column has one type.
 
     Tables in one list have rows of the same lines between them, in any order.
@@ -230,9 +294,9 @@ def json_blocks(store: Store, path: str) -> Iterator[list[JsonRows]]:
     Raises:
         InvalidRequestError: a line is no JSON object.
     """
-    with _stream(store, path) as stream:
+    with _stream(store, path, encoding) as stream:
         rest, line = b"", 1
-        while block := stream.read(BLOCK):
+        while block := _read(stream, encoding):
             whole, newline, after = (rest + block).rpartition(b"\n")
             if not newline:
                 rest = after
@@ -241,6 +305,13 @@ def json_blocks(store: Store, path: str) -> Iterator[list[JsonRows]]:
             line += whole.count(b"\n") + 1
             rest = after
         yield from _parsed(rest, line)
+
+
+def _read(stream: Any, encoding: str) -> bytes:
+    try:
+        return bytes(stream.read(BLOCK))
+    except UnicodeError as error:
+        raise InvalidRequestError(f"it is not in {encoding}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -434,10 +505,11 @@ class JsonReader:
     """Reads lines of JSON; strings are text, whatever they look like."""
 
     rules: LeafRules
+    encoding: str = UTF_8
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
         schemas: dict[FileSchema, None] = {}
-        for rows in json_tables(store, path):
+        for rows in json_tables(store, path, self.encoding):
             columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
             if any(map(_has_long_numbers, rows.table.columns)):
                 exact = rows.with_exact_numbers()
@@ -449,7 +521,7 @@ class JsonReader:
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
-        for block in json_blocks(store, path):
+        for block in json_blocks(store, path, self.encoding):
             read = [list(self._conformed(rows, target, constants)) for rows in block[1:]]
             first = self._conformed(block[0], target, constants)
             yield from first if not read else _in_order(block, [list(first), *read])

@@ -19,6 +19,54 @@ from versioned_catalog.model.types import Atom, DataType, Decimal, Time, is_floa
 from versioned_catalog.model.widening import type_name
 
 
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """How values are written in text that has no format of its own.
+
+    Args:
+        decimal: the character before the fraction of a number.
+        thousands: the character between groups of three digits; empty if there is none.
+        date: the format of dates; None for ISO 8601.
+        timestamp: the format of timestamps; None for ISO 8601.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    date: str | None = None
+    timestamp: str | None = None
+
+    @property
+    def plain_numbers(self) -> bool:
+        """Whether numbers are written as in SQL."""
+        return self.decimal == "." and not self.thousands
+
+    def format(self, wanted: DataType) -> str | None:
+        """The format of a type."""
+        match wanted:
+            case Atom.DATE:
+                return self.date
+            case Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ:
+                return self.timestamp
+            case _:
+                return None
+
+    def number(self, whole: str, exponent: str) -> str:
+        """A regular expression of numbers, from that of their whole part without groups."""
+        point = re.escape(self.decimal)
+        if self.thousands:
+            whole = rf"{whole}|[1-9]\d{{0,2}}({re.escape(self.thousands)}\d{{3}})+"
+        return rf"^[+-]?(({whole})({point}\d*)?|{point}\d+){exponent}$"
+
+    def plain(self, numbers: pa.Array) -> pa.Array:
+        """Numbers that match ``number`` as SQL writes them."""
+        if self.thousands:
+            numbers = pc.replace_substring(numbers, self.thousands, "")
+        return pc.replace_substring(numbers, self.decimal, ".")
+
+
+STANDARD = TextStyle()
+
+
 class Part(enum.Enum):
     """The part of a date or time in a group of a pattern."""
 
@@ -239,8 +287,13 @@ _TIME = DatePattern(
 )
 
 
-def parse_text(array: pa.Array, wanted: DataType, format_: str | None) -> pa.Array:
+def parse_text(
+    array: pa.Array, wanted: DataType, format_: str | None, style: TextStyle = STANDARD
+) -> pa.Array:
     """Texts as values of a type.
+
+    Args:
+        format_: of dates and times; that of the style if it is None.
 
     Raises:
         ArrowException, ValueError: a text is no value of the type.
@@ -248,6 +301,11 @@ def parse_text(array: pa.Array, wanted: DataType, format_: str | None) -> pa.Arr
     """
     target = to_arrow_type(wanted)
     trimmed = pc.utf8_trim_whitespace(array)
+    format_ = style.format(wanted) if format_ is None else format_
+    if not style.plain_numbers and (
+        isinstance(wanted, Decimal) or is_integer(wanted) or is_floating(wanted)
+    ):
+        trimmed = _plain_numbers(trimmed, style)
     match wanted:
         case Atom.DATE | Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ if format_ is not None:
             return _dated(trimmed, wanted, _pattern(format_, wanted))
@@ -271,6 +329,16 @@ def parse_text(array: pa.Array, wanted: DataType, format_: str | None) -> pa.Arr
 
 
 _pattern = lru_cache(maxsize=64)(date_pattern)
+
+
+def _plain_numbers(array: pa.Array, style: TextStyle) -> pa.Array:
+    """Numbers in a style as SQL writes them; NaN and Infinity stay."""
+    is_number = pc.match_substring_regex(array, style.number(r"\d+", r"([eE][+-]?\d+)?"))
+    is_float = pc.or_(is_number, pc.match_substring_regex(array, _NOT_FINITE))
+    if pc.any(pc.invert(is_float)).as_py():
+        example = f"1{style.thousands}234{style.decimal}50"
+        raise ValueError(f"a number is needed, such as {example}")
+    return style.plain(array)
 
 
 def _check_like(array: pa.Array, regex: str, problem: str) -> None:

@@ -33,6 +33,16 @@ _TEXTS = {
     "nanoseconds": "refuse or truncate digits below a microsecond",
     "delimiter": "between the values of CSV",
     "null": "the text of null in CSV",
+    "dir_columns": "columns from folders without a name: 'year, month', or 'true' for dir0, dir1, ...",
+    "file_columns": "columns from file_name, file_path, file_modification_time or file_size",
+    "quote": "around values of CSV; '' if there are no quotes",
+    "escape": "before a character of CSV that stands for itself",
+    "decimal": "before the fraction of a number in CSV",
+    "thousands": "between groups of three digits in CSV",
+    "encoding": "of CSV and JSON; utf-8 by default",
+    "date_format": "of dates in CSV and JSON, as in 'dd.MM.yyyy'",
+    "timestamp_format": "of timestamps in CSV and JSON",
+    "kept": "use, the default, ignore or forget: what to do with the options of earlier imports",
     "again": "changed or all: import files that were imported before, if they have changed, or anyway",
 }
 
@@ -51,6 +61,15 @@ def _import_files(call: Invocation) -> Iterable[Row]:
         options["aliases"] = parse_aliases(call.text("aliases"))
     if "exclude" in options:
         options["exclude"] = parse_paths(call.text("exclude"))
+    if call.arguments["nulls"] is not None:
+        if "null" in options:
+            raise InvalidRequestError(
+                "null and nulls are both given; nulls takes several texts",
+                condition="INVALID_OPTION",
+            )
+        options["null"] = call.items("nulls")
+    if call.arguments["skip_lines"] is not None:
+        options["skip_lines"] = call.number("skip_lines")
     result = call.catalog.import_files(
         call.name, call.text("source"), dialect=Dialect.SQL, **options
     )
@@ -63,6 +82,8 @@ def _import_files(call: Invocation) -> Iterable[Row]:
         list(result.changed),
         list(result.missing),
         unreadable,
+        list(result.options_used),
+        list(result.options_kept),
     )
 
 
@@ -74,7 +95,12 @@ def _add_files(call: Invocation) -> Iterable[Row]:
     levels = "".join(f"/**/{glob.escape(f'{key}={partitions[key]}')}" for key in order)
     source = f"{files.folder}{levels}/**" if levels else files.folder
     result = call.catalog.import_files(
-        call.name, source, dialect=Dialect.SQL, format=files.format, copy=files.format == ORC
+        call.name,
+        source,
+        dialect=Dialect.SQL,
+        format=files.format,
+        copy=files.format == ORC,
+        kept="ignore",
     )
     segments = call.table.inspect.segments().select(["sequence", "partition"]).to_pylist()
     changed = {tuple(s["partition"] or ()) for s in segments if s["sequence"] > table.version}
@@ -104,6 +130,7 @@ def _snapshot(call: Invocation) -> Iterable[Row]:
         format=files.format,
         copy=files.format == ORC,
         schema=schema,
+        kept="ignore",
         resume=call.commit.retry,
     )
     yield (done.files + done.known,)
@@ -124,7 +151,7 @@ def _convert_files(call: Invocation) -> Iterable[Row]:
     if declared is not None:
         partitions = tuple(quote(column.name) for column in Schema.parse(declared).columns)
     table, done = call.catalog.convert_files(
-        files.folder, schema=declared, partitioned_by=partitions, dialect=Dialect.SQL
+        files.folder, schema=declared, partitioned_by=partitions, dialect=Dialect.SQL, kept="ignore"
     )
     yield table.location, done.files, done.version
 
@@ -171,9 +198,12 @@ PROCEDURES = {
             Parameter("source", "STRING", "a folder, file or pattern"),
             *(optional(name, "BOOLEAN", text) for name, text in _FLAGS.items()),
             *(optional(name, "STRING", text) for name, text in _TEXTS.items()),
+            optional("nulls", "ARRAY<STRING>", "several texts of null in CSV"),
+            optional("skip_lines", "INT", "lines of CSV before the header"),
         ),
         "STRUCT<version: BIGINT, files: BIGINT, rows: BIGINT, known: BIGINT, "
-        "changed: ARRAY<STRING>, missing: ARRAY<STRING>, unreadable: ARRAY<STRING>>",
+        "changed: ARRAY<STRING>, missing: ARRAY<STRING>, unreadable: ARRAY<STRING>, "
+        "options_used: ARRAY<STRING>, options_kept: ARRAY<STRING>>",
         _import_files,
     ),
     "add_files": Procedure(
