@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog as Foreign
 from pyiceberg.catalog import load_catalog
@@ -16,6 +17,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from publish.iceberg_server import iceberg_server
 from publish.rest_server import rest_server
+from versioned_catalog import Catalog, Table
 
 LAKE = {"publish": "iceberg", "publish.catalog": "lake"}
 
@@ -82,3 +84,14 @@ KINDS = (
     "rest that can't overwrite",
     pytest.param("iceberg's server", marks=pytest.mark.nightly),
 )
+
+
+def rows(*values: int) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64())})
+
+
+def registered(catalog: Catalog, name: str = "n.t", **options: Any) -> Table:
+    """Create a table of two rows that is registered in the catalog."""
+    table = catalog.create_table(name, "id BIGINT", properties=LAKE, **options)
+    table.append(rows(1, 2))
+    return table
