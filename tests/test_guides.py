@@ -14,6 +14,7 @@ from jar import ROOT
 
 PAGES = [
     "checklist",
+    "keyed",
     "limits",
     "migration",
     "operators",

@@ -1,4 +1,4 @@
-"""The SQL of docs/migration.md and docs/undo.md runs, and shows the rows that the page shows."""
+"""The SQL of the pages migration, undo and keyed runs, and shows the rows that they show."""
 
 from __future__ import annotations
 
@@ -38,12 +38,22 @@ def test_the_statements_of_the_page_on_migration(moved: Places) -> None:
 
 @pytest.mark.thorough
 def test_the_statements_of_the_page_on_undo(spark: SparkSession, tmp_path: Path) -> None:
-    places = Places(spark, tmp_path)
-    places.catalog.create_namespace("shop")
-    page = (ROOT / "docs" / "undo.md").read_text()
+    check(Places(spark, tmp_path), "undo", "shop", 29)
+
+
+@pytest.mark.nightly
+def test_the_statements_of_the_page_on_keyed_tables(spark: SparkSession, tmp_path: Path) -> None:
+    check(Places(spark, tmp_path), "keyed", "metrics", 5)
+
+
+def check(places: Places, name: str, namespace: str, count: int) -> None:
+    """Run the statements of a page in order, in a catalog that has the namespace."""
+    places.catalog.create_namespace(namespace)
+    page = (ROOT / "docs" / f"{name}.md").read_text()
     blocks = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    text = re.sub(r"\n  (?=\S)", " ", "".join(blocks)).replace("versioned.", f"{places.name}.")
+    joined = re.sub(r"\n(?:  (?=\S)|(?=\)))", " ", "".join(blocks))
+    text = joined.replace("versioned.", f"{places.name}.")
     asked = statements(text)
-    assert len(asked) == 29
+    assert len(asked) == count
     wrong = [result for one in asked if (result := run(places.spark, one)) is not None]
     assert not wrong
