@@ -48,7 +48,7 @@ class Server:
 def serve(folder: Path) -> Iterator[Server]:
     """Run a server that stores its data in a folder, and create one bucket."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
-    port = _free_ports()
+    port = free_ports()
     command, environment = (_minio if os.environ.get(CHOICE) == "minio" else _seaweed)(folder, port)
     with (
         (folder / "log.txt").open("wb") as log,
@@ -135,7 +135,7 @@ def _wait(server: Server, log: Path) -> None:
             time.sleep(0.2)
 
 
-def _free_ports() -> int:
+def free_ports() -> int:
     """The first of four free ports whose counterparts 10,000 above are free, too."""
     for _ in range(100):
         with socket.socket() as probe:
