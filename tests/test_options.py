@@ -398,3 +398,22 @@ def test_a_stream_by_python_alone_creates_its_table_once(tmp_path: Path) -> None
 def test_what_the_jar_reads_is_no_option(name: str) -> None:
     with pytest.raises(InvalidRequestError, match=f"the option {name} is unknown"):
         parse_options({"path": "/t", name: "{}"})
+
+
+@pytest.mark.parametrize("path", ["versioned.t", "versioned.db.t", "versioned.a.b.t"])
+def test_the_name_of_a_table_in_a_catalog_is_no_folder(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the folder is there, is written as one, or has a warehouse."""
+    monkeypatch.chdir(tmp_path)
+    name = path.removeprefix("versioned.")
+    with pytest.raises(InvalidRequestError) as refused:
+        VersionedDataSource({"path": path})
+    assert refused.value.condition == "VERSIONED_INVALID_OPTION"
+    assert f'option("warehouse", W) and {name}; or write ./{path}' in str(refused.value)
+    assert not list(tmp_path.iterdir())
+    for plain in (f"./{path}", f"{tmp_path}/{path}", f"{path}/", "other.db.t", "versioned"):
+        VersionedDataSource({"path": plain})
+    VersionedDataSource({"path": path, "warehouse": str(tmp_path / "warehouse")})
+    Catalog.create_path(tmp_path / path, "id INT")
+    assert VersionedDataSource({"path": path}).schema().names == ["id"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from versioned_catalog.model.partitioning import split_fields, split_outside
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.storage.text import parse_json
 from versioned_catalog.write.retry import batch_of
+
+_CATALOG_NAME = re.compile(r"versioned(\.[^./\\:]+)+")
 
 OF_BATCHES = ("application", "batch")
 """The options with which a write that is repeated happens once."""
@@ -298,6 +301,24 @@ class Target:
         return Target(
             *(path, options.warehouse, storage, options.schema, options.overflow, options.branch)
         )
+
+    def refuse_catalog_name(self, asked: str) -> None:
+        """Refuse the name of a table in the catalog ``versioned`` as a folder that does not exist yet.
+
+        With the jar, a name of any catalog is refused before. This process knows no catalogs, so only
+        the usual name of one counts.
+
+        Args:
+            asked: the path as the user gave it.
+        """
+        if self.warehouse is None and _CATALOG_NAME.fullmatch(asked):
+            name = asked.removeprefix("versioned.")
+            raise InvalidRequestError(
+                f"{asked} is a name of a table in the catalog versioned, which needs the jar, and "
+                'format("versioned") takes a folder: use the name with its warehouse, '
+                f'option("warehouse", W) and {name}; or write ./{asked} if you mean a folder',
+                condition="INVALID_OPTION",
+            )
 
     def load(self) -> Table:
         """The table at its newest version, in the schema in which it is seen.

@@ -60,6 +60,8 @@ class VersionedDataSource(DataSource):
             self._parsed: Options = parse_options(options)
             self._target = Target.of(self._parsed)
             state = self._newest()
+            if state is None:
+                self._target.refuse_catalog_name(self._parsed.path)
             self._pinned = None if state is None else state.version
             self._uuid = None if state is None else state.table_uuid
             self._schema_version = None if state is None else state.schema_version
