@@ -184,6 +184,8 @@ def test_the_newest_rows_of_a_key_are_those_that_must_fit(catalog: Catalog) -> N
     with pytest.raises(InvalidRequestError, match="2 of its values do not fit"):
         table.alter().narrow("v", "INT").commit()
     upsert((1, 1))
+    with pytest.raises(InvalidRequestError, match="1 of its values does not fit"):
+        table.alter().narrow("v", "INT").commit()
     table.delete([("id", "=", 3)])
     table.alter().narrow("v", "INT").commit()
     assert values(table, "v") == [1, 2]

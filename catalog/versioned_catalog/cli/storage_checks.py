@@ -175,7 +175,7 @@ def _warehouse(store: Store, *, read_only: bool) -> Iterator[Finding]:
             "check --warehouse; the first versioned create makes one",
         )
         return
-    yield ok("warehouse", f"{len(state.tables)} tables, at version {state.version}")
+    yield ok("warehouse", f"tables: {len(state.tables)}, at version {state.version}")
 
 
 def _roots(store: Store) -> Iterator[Finding]:

@@ -51,8 +51,8 @@ def values_fit(attempt: Attempt[Alter]) -> None:
         if misfits:
             raise InvalidRequestError(
                 f"{attempt.table}: the column {state.schema.path_text(column_id)} can't be narrowed "
-                f"from {type_name(column.type)} to {type_name(new)}, since {misfits} of its values do "
-                "not fit; correct them first",
+                f"from {type_name(column.type)} to {type_name(new)}, since {misfits} of its values "
+                f"{'does' if misfits == 1 else 'do'} not fit; correct them first",
                 condition="INVALID_VALUE",
             )
 

@@ -60,7 +60,8 @@ def check_retention(retention: object, table: str, risks: str, *, force: bool) -
     if retention < SHORTEST_RETENTION and not force:
         raise InvalidRequestError(
             f"{table}: a retention of {retention} is shorter than {SHORTEST_RETENTION}: {risks}; use a "
-            "longer one, or force it if nobody reads or writes the table now"
+            "longer one, or force it if nobody reads or writes the table now (force => true in CALL, "
+            "--force, force=True)"
         )
     return retention
 
