@@ -443,6 +443,15 @@ def test_a_registration_that_is_repeated_gives_no_name_again(catalog: Catalog, l
     assert not catalog.table_exists("n.t")
 
 
+def test_declared_identifier_fields_must_match(catalog: Catalog, lake: Path) -> None:
+    Catalog.create_path(lake / "t", "id INT NOT NULL")
+    declared = creation("id INT NOT NULL", properties={"identifier_fields": "id"})
+    with pytest.raises(InvalidRequestError, match="identifier_fields is declared as id"):
+        catalog.register_table("n.t", lake / "t", declared=declared)
+    Catalog.load_path(lake / "t").alter().set_property("identifier_fields", "id").commit()
+    assert catalog.register_table("n.t", lake / "t", declared=declared).version == 1
+
+
 @pytest.mark.parametrize(
     ("schema", "options", "message"),
     [

@@ -487,3 +487,10 @@ def test_an_export_says_that_it_is_left_out(table: Table, tmp_path: Path) -> Non
     table.append(rows(1))
     exported = table.export(tmp_path / "out", format="parquet")
     assert {"logical type UUID of u", "logical type UINT8 of n"} <= set(exported.left_out)
+
+
+def test_a_statement_of_a_schema_file_creates_it(table: Table) -> None:
+    catalog = Catalog(table.location.rsplit("/", 1)[0])
+    other = catalog.create_from_ddl(table.ddl(name="other"))
+    assert other.logical_types == table.logical_types
+    refused(lambda: other.append(rows(1, u="x")), "other: the column u is UUID")

@@ -50,8 +50,9 @@ def check_logical_values(entry: Commit, attempt: Attempt[Any]) -> None:
     if not attempt.looks_at_rows:
         return
     added = [record.path for record in entry.added]
-    for column_id in columns.keys() & after.schema.ids:
-        logical = columns[column_id]
+    for column_id, logical in columns.items():
+        if column_id not in after.schema.ids:
+            continue
         paths = None if column_id in new else added
         value = None if paths == [] else _unfit_value(attempt, after, paths, column_id, logical)
         if value is not None:
