@@ -236,6 +236,24 @@ def test_an_append_in_flight_is_checked_by_a_type_that_came_first(tmp_path: Path
     assert ids(table) == [1]
 
 
+def test_a_type_is_checked_against_appends_that_came_first(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    changes = [table.alter().set_logical(*each) for each in (("u", "UUID"), ("n", "UINT8"))]
+    Catalog(tmp_path).load_table("t").append(rows(1, u=NO_UUID, n=-1))
+    for change in changes:
+        refused(change.commit, "a row of the table")
+    assert Catalog(tmp_path).load_table("t").logical_types == {}
+
+
+def test_two_types_of_a_column_at_once(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    change = table.alter().set_logical("n", "ENUM('b', 'a')")
+    Catalog(tmp_path).load_table("t").alter().set_logical("n", "ENUM('a', 'b')").commit()
+    with pytest.raises((CommitConflictError, InvalidRequestError), match="never given to another"):
+        change.commit()
+    assert Catalog(tmp_path).load_table("t").logical_types == {"n": "ENUM('a', 'b')"}
+
+
 def test_a_type_and_a_drop_of_its_column_at_once(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table("t", SCHEMA)
     change = table.alter().set_logical("u", "UUID")
