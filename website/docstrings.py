@@ -21,6 +21,7 @@ _OBTAINED = {
     "Changes",
     "Inspection",
     "Maintenance",
+    "MultiTableTransaction",
     "Scan",
     "Snapshot",
     "Table",

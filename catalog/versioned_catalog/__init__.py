@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from versioned_catalog.maintain.maintenance import Maintenance
     from versioned_catalog.model.schema import Schema
     from versioned_catalog.model.value_clauses import Identity
+    from versioned_catalog.multi_table import MultiTableTransaction
     from versioned_catalog.observe import CommitEvent, on_commit
     from versioned_catalog.quick import open, read_table
     from versioned_catalog.read.scan import Scan
@@ -53,6 +54,7 @@ __all__ = [
     "InvalidRequestError",
     "Maintenance",
     "MaintenanceBounds",
+    "MultiTableTransaction",
     "NotFoundError",
     "Scan",
     "Schema",
@@ -80,6 +82,7 @@ _MODULES = {
     "Inspection": "maintain.inspection",
     "Maintenance": "maintain.maintenance",
     "MaintenanceBounds": "maintain.advice",
+    "MultiTableTransaction": "multi_table",
     "Scan": "read.scan",
     "Schema": "model.schema",
     "Snapshot": "snapshot",

@@ -87,6 +87,14 @@ class MultiTableTransaction:
     From ``Catalog.transaction``. All reads see the warehouse as of one moment, and the transaction's own
     changes. Leaving the ``with`` block commits; an exception in it discards everything.
 
+    Args:
+        store: the folder of the warehouse.
+        over: opens a catalog over another store.
+        tables: the tables to load at once.
+        isolation: ``snapshot`` or ``serializable``.
+        one_moment: whether there must be a moment at which all logs were as they are seen. Without it,
+            rows of two tables may not fit together, and busy tables are no obstacle.
+
     >>> accounts = "id BIGINT NOT NULL, amount BIGINT"
     >>> for name in ("savings", "checking"):
     ...     _ = catalog.create_table(name, accounts, primary_key=["id"])
@@ -100,14 +108,6 @@ class MultiTableTransaction:
     (1, 1)
     >>> transaction.versions
     {'checking': 1, 'savings': 1}
-
-    Args:
-        store: the folder of the warehouse.
-        over: opens a catalog over another store.
-        tables: the tables to load at once.
-        isolation: ``snapshot`` or ``serializable``.
-        one_moment: whether there must be a moment at which all logs were as they are seen. Without it,
-            rows of two tables may not fit together, and busy tables are no obstacle.
     """
 
     def __init__(

@@ -22,6 +22,7 @@ from versioned_catalog import (
     NotFoundError,
     StorageError,
     UnsupportedFeatureError,
+    multi_table,
 )
 from versioned_catalog.log import decisions, features
 from versioned_catalog.storage.local import LocalStore
@@ -274,6 +275,22 @@ def test_tables_are_seen_as_of_one_moment(tmp_path: Path) -> None:
         move(catalog)
         with pytest.raises(CommitConflictError, match="one moment"):
             transaction.table("n.b")
+
+
+def test_a_commit_while_the_tables_are_loaded_is_seen_in_all_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, load, moves = bank(tmp_path), multi_table._load, []
+
+    def load_late(folder: str, store: Any) -> Any:
+        if folder == "n/b" and not moves:
+            moves.append(None)
+            move(catalog)
+        return load(folder, store)
+
+    monkeypatch.setattr(multi_table, "_load", load_late)
+    with catalog.transaction(*TABLES) as transaction:
+        assert [read(transaction.table(name))[1] for name in TABLES] == [9, 11]
 
 
 def test_branches_locations_and_maintenance_are_refused(tmp_path: Path) -> None:
