@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +24,14 @@ def rows(accounts: dict[int, int]) -> pa.Table:
 
 def bank(folder: Path, accounts: dict[int, int] | None = None) -> Catalog:
     """A warehouse with two tables of the same accounts."""
-    catalog = Catalog(folder)
+    return bank_at(folder, accounts=accounts)
+
+
+def bank_at(
+    place: str | Path, options: Any = None, *, accounts: dict[int, int] | None = None
+) -> Catalog:
+    """The same, with storage options."""
+    catalog = Catalog(place, options)
     catalog.create_namespace("n")
     for name in TABLES:
         table = catalog.create_table(name, COLUMNS, primary_key=["id"])
