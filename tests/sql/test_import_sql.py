@@ -74,12 +74,11 @@ def test_csv_by_a_provided_schema(lake: Lake) -> None:
     (row,) = lake.sql("SELECT * FROM @t").collect()
     assert (str(row.d), row.n) == ("2024-01-31", 1)
     (lake.folder / "y.csv").write_text("d;n\n01.02.2024;1.000\n-;-\n;NA\n")
-    more = (
-        "copy => true, thousands => '.', nulls => array('', '-', 'NA'), file_columns => 'file_name'"
-    )
+    more = "copy => true, thousands => '.', decimal => ',', nulls => array('', '-', 'NA')"
+    more = f"{more}, file_columns => 'file_name'"
     found = call(lake, f"table => 't', source => '{lake.folder}', evolve => true, {more}")
     assert (found["rows"], found["options_used"]) == (3, ["schema", "delimiter"])
-    assert found["options_kept"] == ["file_columns", "null", "thousands"]
+    assert found["options_kept"] == ["file_columns", "null", "decimal", "thousands"]
     rows = lake.sql("SELECT CAST(d AS STRING), n, file_name FROM @t WHERE file_name = 'y.csv'")
     assert [tuple(row) for row in rows.collect()] == [
         ("2024-02-01", 1000, "y.csv"),

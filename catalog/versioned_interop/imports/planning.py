@@ -9,10 +9,11 @@ from functools import partial
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.ledger import ImportedFile, Taken
-from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.types import Column
 from versioned_catalog.storage.store import Store, StoredFile
 from versioned_interop.imports.disagreements import COPY_ROWS, report_text
+from versioned_interop.imports.json_maps import JsonMaps
 from versioned_interop.imports.known_files import (
     KnownFiles,
     Standing,
@@ -114,12 +115,12 @@ def plan_import(
             "dot, and empty ones, are left out"
         )
     compared = _compared(files, source, options.again, handle)
-    reader = _reader(files, source, options)
+    table = None if handle is None else handle.state.schema
+    reader = _reader(files, source, options, table)
     path_values = partial(values_in_path, source, options)
     surveyed = survey(store, source, compared.new, reader, progress, path_values)
     if not options.skip_unreadable:
         surveyed.check(source.shown)
-    table = None if handle is None else handle.state.schema
     if isinstance(reader, CsvReader):
         names = () if options.csv.header else names_by_position(options, surveyed.paths)
         reader = CsvReader(replace(options.csv, names=names))
@@ -212,7 +213,9 @@ def _missing(
     return sorted(missing.union(early))
 
 
-def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOptions) -> Reader:
+def _reader(
+    files: Sequence[StoredFile], source: FileSource, options: ImportOptions, table: Schema | None
+) -> Reader:
     """The reader of the format of all files.
 
     Raises:
@@ -232,6 +235,7 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
         case "csv":
             return CsvReader(options.csv)
         case "json":
-            return JsonReader(options.rules, options.csv.encoding)
+            maps = JsonMaps.of(options.provided, options.names, table)
+            return JsonReader(options.rules, options.csv.encoding, maps)
         case _:
             return ParquetReader(options.rules)

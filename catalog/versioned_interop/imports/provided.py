@@ -82,7 +82,7 @@ class Names:
         alike = (
             new
             for old, new in self.aliases.items()
-            if key_of(old) == key and old[-1] not in siblings
+            if key_of(old) == key and (old[-1] == path[-1] or old[-1] not in siblings)
         )
         return next(alike, path[-1])
 

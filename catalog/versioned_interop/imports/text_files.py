@@ -36,7 +36,7 @@ from pyarrow import csv, json
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.schema import name_key
-from versioned_catalog.model.types import Array, Atom, DataType, Struct
+from versioned_catalog.model.types import Array, Atom, DataType, Map, Struct
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.store import Store
 from versioned_interop.imports.conforming import BATCH_ROWS, Conforming, Target, conformed
@@ -47,6 +47,7 @@ from versioned_interop.imports.file_schema import (
     LeafRules,
     schema_of_arrow,
 )
+from versioned_interop.imports.json_maps import JsonMaps, with_maps
 from versioned_interop.imports.text_formats import STANDARD, TextStyle, parse_text
 
 _DAY = r"\d{4}-\d\d-\d\d"
@@ -281,12 +282,16 @@ def _text_column(name: str, types: tuple[Atom, ...]) -> FileColumn:
     return FileColumn(name, Kind.LEAF, type=types[0], candidates=types)
 
 
-def json_tables(store: Store, path: str, encoding: str = UTF_8) -> Iterator[JsonRows]:
+def json_tables(
+    store: Store, path: str, encoding: str = UTF_8, maps: JsonMaps | None = None
+) -> Iterator[JsonRows]:
     """The rows of ``json_blocks``."""
-    return chain.from_iterable(json_blocks(store, path, encoding))
+    return chain.from_iterable(json_blocks(store, path, encoding, maps))
 
 
-def json_blocks(store: Store, path: str, encoding: str = UTF_8) -> Iterator[list[JsonRows]]:
+def json_blocks(
+    store: Store, path: str, encoding: str = UTF_8, maps: JsonMaps | None = None
+) -> Iterator[list[JsonRows]]:
     """The rows of a file with lines of JSON; in each table, a column has one type.
 
     Tables in one list have rows of the same lines between them, in any order.
@@ -294,6 +299,7 @@ def json_blocks(store: Store, path: str, encoding: str = UTF_8) -> Iterator[list
     Raises:
         InvalidRequestError: a line is no JSON object.
     """
+    maps = JsonMaps() if maps is None else maps
     with _stream(store, path, encoding) as stream:
         rest, line = b"", 1
         while block := _read(stream, encoding):
@@ -301,10 +307,10 @@ def json_blocks(store: Store, path: str, encoding: str = UTF_8) -> Iterator[list
             if not newline:
                 rest = after
                 continue
-            yield from _parsed(whole, line)
+            yield from _parsed(maps.rewritten(whole, line), line)
             line += whole.count(b"\n") + 1
             rest = after
-        yield from _parsed(rest, line)
+        yield from _parsed(maps.rewritten(rest, line), line)
 
 
 def _read(stream: Any, encoding: str) -> bytes:
@@ -344,7 +350,7 @@ class JsonRows:
         quoted = _TOKENS.sub(_quoted, self.text)
         try:
             table = json.read_json(pa.py_buffer(quoted), json.ReadOptions(False, len(quoted) + 1))
-            return _with_nulls(_as_text(table, quoted), self.absent)
+            return _with_nulls(with_maps(_as_text(table, quoted)), self.absent)
         except pa.ArrowException as error:
             raise InvalidRequestError(
                 f"the numbers from line {self.lines[0]} on can't be read as text: {error}"
@@ -405,7 +411,7 @@ def _read_lines(text: bytes, lines: Sequence[int]) -> JsonRows:
     """Lines in which a column has values of one kind; raises ArrowException or UnicodeDecodeError."""
     str(text, "utf-8")  # PyArrow takes any bytes for strings
     table = json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1))
-    return JsonRows(_as_text(table, text), text, lines)
+    return JsonRows(with_maps(_as_text(table, text)), text, lines)
 
 
 _MOST_GROUPS = 128
@@ -506,10 +512,11 @@ class JsonReader:
 
     rules: LeafRules
     encoding: str = UTF_8
+    maps: JsonMaps = field(default_factory=JsonMaps)
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
         schemas: dict[FileSchema, None] = {}
-        for rows in json_tables(store, path, self.encoding):
+        for rows in json_tables(store, path, self.encoding, self.maps):
             columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
             if any(map(_has_long_numbers, rows.table.columns)):
                 exact = rows.with_exact_numbers()
@@ -521,7 +528,7 @@ class JsonReader:
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
-        for block in json_blocks(store, path, self.encoding):
+        for block in json_blocks(store, path, self.encoding, self.maps):
             read = [list(self._conformed(rows, target, constants)) for rows in block[1:]]
             first = self._conformed(block[0], target, constants)
             yield from first if not read else _in_order(block, [list(first), *read])
@@ -572,6 +579,8 @@ def _has_long_numbers(column: Any) -> bool:
         return any(_has_long_numbers(values.field(at)) for at in range(arrow.num_fields))
     if pa.types.is_list(arrow):
         return _has_long_numbers(values.values)
+    if pa.types.is_map(arrow):
+        return _has_long_numbers(values.items)
     if not pa.types.is_floating(arrow):
         return False
     return bool(pc.any(pc.greater_equal(pc.abs(values), _EXACT_DOUBLES)).as_py())
@@ -586,6 +595,9 @@ def _without_long_numbers(column: FileColumn, exact: Any) -> FileColumn:
             return replace(column, fields=fields)
         case Kind.ARRAY:
             return replace(column, fields=(_without_long_numbers(column.fields[0], exact.values),))
+        case Kind.MAP:
+            key, value = column.fields
+            return replace(column, fields=(key, _without_long_numbers(value, exact.items)))
         case Kind.LEAF if column.type is Atom.DOUBLE:
             typer = TextTyper()
             typer.add(exact)
@@ -604,6 +616,8 @@ def _loses_digits(column: FileColumn, wanted: DataType) -> bool:
             return any(type_ is None or _loses_digits(part, type_) for part, type_ in parts)
         case Kind.ARRAY, Array(element):
             return _loses_digits(column.fields[0], element.type)
+        case Kind.MAP, Map(_, value):
+            return _loses_digits(column.fields[1], value.type)
         case Kind.LEAF, _:
             return column.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
     return False
