@@ -1271,8 +1271,8 @@ class Catalog:
             progress: True for bars, or a function called with the step and how much of it is done.
             options:
                 - ``copy``: convert the rows into segments of the table's own.
-                - ``format``: ``parquet``, ``orc``, ``csv`` or ``json``; by the names of files if
-                omitted.
+                - ``format``: ``parquet``, ``orc``, ``avro``, ``csv`` or ``json``; by the names of
+                files if omitted.
                 - ``schema``: a provided schema: DDL, the path of a ``.sql`` file, or a Schema.
                 - ``strict``: take only the columns of ``schema``.
                 - ``aliases``: new names by the dotted path in files; ``exclude``: columns to skip.

@@ -120,7 +120,10 @@ def test_formats_of_dates_in_json(lake: Lake) -> None:
         ({"null": [1]}, "null must be a text or a list of texts"),
         ({"date_format": "HH"}, "does not say year, month and day"),
         ({"header": "no"}, "header must be true or false"),
-        ({"nanoseconds": "truncate"}, "nanoseconds is an option of PARQUET and ORC, and the files"),
+        (
+            {"nanoseconds": "truncate"},
+            "nanoseconds is an option of PARQUET or ORC or AVRO, and the",
+        ),
     ],
 )
 def test_an_option_that_can_not_be_honoured_is_refused(

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 @click.command("import", cls=Command)
 @click.argument("table")
 @click.argument("source")
-@click.option("--copy", is_flag=True, help="Copy the rows; ORC, CSV and JSON are always copied.")
-@click.option("--format", help="parquet, orc, csv or json; by the names of the files if omitted.")
+@click.option(
+    "--copy", is_flag=True, help="Copy the rows; ORC, Avro, CSV and JSON are always copied."
+)
+@click.option(
+    "--format", help="parquet, orc, avro, csv or json; by the names of the files if omitted."
+)
 @click.option(
     "--schema", metavar="DDL|FILE.sql", help="Provided schema: what is known of the files."
 )

@@ -98,7 +98,7 @@ def _with_kept(
     named = changes if has_schema else _without_strict(changes)
     options = import_options(**{**plain, **named})
     kept_schema = {} if has_schema else document["schema"]
-    implied, explicit = _aliases(document, kept_schema, schema)
+    implied, explicit = _kept_aliases(document, kept_schema, schema)
     if "aliases" in given:
         explicit = dict(options.names.aliases)
     provided = options.provided
@@ -143,7 +143,7 @@ def _damaged() -> CorruptTableError:
     )
 
 
-def _aliases(
+def _kept_aliases(
     document: Mapping[str, Any], kept_schema: Mapping[str, Any], schema: Schema
 ) -> tuple[dict[ColumnPath, str], dict[ColumnPath, str]]:
     """New names by the paths in files: of columns that were renamed, and those that users gave."""

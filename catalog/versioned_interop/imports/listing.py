@@ -35,6 +35,7 @@ _GLOB = re.compile(r"[*?\[]")
 FORMATS = {
     **dict.fromkeys(("parquet", "parq", "pq"), "parquet"),
     "orc": "orc",
+    "avro": "avro",
     **dict.fromkeys(("csv", "tsv"), "csv"),
     **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
 }

@@ -41,7 +41,8 @@ _OF_BINARY = ("binary_as_string", "nanoseconds")
 _FORMATS_OF: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_CSV, ("csv",)),
     **dict.fromkeys(_OF_TEXT, ("csv", "json")),
-    **dict.fromkeys(_OF_BINARY, ("parquet", "orc")),
+    "binary_as_string": ("parquet",),  # other formats say which bytes are text
+    "nanoseconds": ("parquet", "orc", "avro"),
 }
 """The formats that an option is for, if not for all."""
 
@@ -83,7 +84,7 @@ class ImportOptions:
         """
         for name in KEPT:
             if name in self.given and format_ not in _FORMATS_OF.get(name, (format_,)):
-                formats = " and ".join(map(str.upper, _FORMATS_OF[name]))
+                formats = " or ".join(map(str.upper, _FORMATS_OF[name]))
                 raise InvalidRequestError(
                     f"{name} is an option of {formats}, and the files are {format_.upper()}; leave it "
                     "out",

@@ -12,6 +12,7 @@ from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.types import Column
 from versioned_catalog.storage.store import Store, StoredFile
+from versioned_interop.imports.avro_files import AvroReader
 from versioned_interop.imports.disagreements import COPY_ROWS, report_text
 from versioned_interop.imports.json_maps import JsonMaps
 from versioned_interop.imports.known_files import (
@@ -232,6 +233,8 @@ def _reader(
     match format_:
         case "orc":
             return OrcReader(options.rules)
+        case "avro":
+            return AvroReader(options.rules)
         case "csv":
             return CsvReader(options.csv)
         case "json":

@@ -169,7 +169,7 @@ class CsvOptions:
     names: tuple[str, ...] = ()
 
 
-def _stream(store: Store, path: str, encoding: str = UTF_8) -> Any:
+def open_stream(store: Store, path: str, encoding: str = UTF_8) -> Any:
     """The bytes of a file, decompressed and in UTF-8."""
     source = open_file(store, path)
     raw = pa.OSFile(source) if isinstance(source, str) else pa.PythonFile(source, mode="r")
@@ -223,7 +223,7 @@ class CsvReader:
     def _open(self, store: Store, path: str, types: dict[str, Any]) -> Any:
         options = self.options
         return csv.open_csv(
-            _stream(store, path, options.encoding),
+            open_stream(store, path, options.encoding),
             csv.ReadOptions(
                 block_size=BLOCK,
                 use_threads=False,
@@ -253,7 +253,7 @@ class CsvReader:
         options, encoding = self.options, self.options.encoding
         with (
             suppress(plain_csv.Error, UnicodeError),
-            _stream(store, path, encoding) as stream,
+            open_stream(store, path, encoding) as stream,
         ):
             lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
             for _ in range(options.skip):
@@ -300,7 +300,7 @@ def json_blocks(
         InvalidRequestError: a line is no JSON object.
     """
     maps = JsonMaps() if maps is None else maps
-    with _stream(store, path, encoding) as stream:
+    with open_stream(store, path, encoding) as stream:
         rest, line = b"", 1
         while block := _read(stream, encoding):
             whole, newline, after = (rest + block).rpartition(b"\n")

@@ -17,7 +17,7 @@ from versioned_interop.imports.disagreements import Dialect
 from versioned_interop.imports.options import parse_aliases, parse_paths
 
 _FLAGS = {
-    "copy": "true copies the rows; ORC, CSV and JSON are always copied",
+    "copy": "true copies the rows; ORC, Avro, CSV and JSON are always copied",
     "strict": "true takes only the columns of the provided schema",
     "evolve": "true lets the table get new columns and wider types",
     "path_columns": "false takes no columns from name=value in paths",
@@ -26,7 +26,7 @@ _FLAGS = {
     "skip_unreadable": "true leaves out files that can't be read, and reports them",
 }
 _TEXTS = {
-    "format": "parquet, orc, csv or json; by the names of the files if omitted",
+    "format": "parquet, orc, avro, csv or json; by the names of the files if omitted",
     "schema": "a provided schema: DDL, or the path of a file with DDL that ends in .sql",
     "aliases": "new names, as in 'old = new, address.plz = zip'",
     "exclude": "columns to leave out, as in 'a, b.c'",
@@ -192,7 +192,7 @@ _SOURCE = Parameter(
 
 PROCEDURES = {
     "import_files": Procedure(
-        "Imports files of somebody else: Parquet in place or copied; ORC, CSV and JSON copied.",
+        "Imports files of somebody else: Parquet in place or copied; ORC, Avro, CSV and JSON copied.",
         (
             TABLE,
             Parameter("source", "STRING", "a folder, file or pattern"),
