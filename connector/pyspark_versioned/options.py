@@ -314,7 +314,7 @@ class Target:
         if self.warehouse is None and _CATALOG_NAME.fullmatch(asked):
             name = asked.removeprefix("versioned.")
             raise InvalidRequestError(
-                f"{asked} is a name of a table in the catalog versioned, which needs the jar, and "
+                f"{asked} is the name of a table in the catalog versioned, which needs the jar, and "
                 'format("versioned") takes a folder: use the name with its warehouse, '
                 f'option("warehouse", W) and {name}; or write ./{asked} if you mean a folder',
                 condition="INVALID_OPTION",

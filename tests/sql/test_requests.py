@@ -19,7 +19,15 @@ from versioned_catalog import Catalog
 from versioned_catalog.log.bitmaps import blob_of
 
 Json = dict[str, Any]
-CATALOG = ("load", "alter", "list_tables", "load_namespace", "create_namespace", "drop_namespace")
+CATALOG = (
+    "call",
+    "load",
+    "alter",
+    "list_tables",
+    "load_namespace",
+    "create_namespace",
+    "drop_namespace",
+)
 LOAD = {
     "version": None,
     "timestamp": None,
@@ -267,6 +275,16 @@ def test_missing_and_taken_names_are_refused(
     ask: Any, name: str, members: Json, missing: str
 ) -> None:
     assert ask(name, **members) == {"refused": missing}
+
+
+@pytest.mark.parametrize("given", ["n.t", "versioned.n.t", "`versioned`.`n`.`t`", "`n`.t"])
+def test_an_error_of_a_call_names_its_table_once(ask: Any, given: str) -> None:
+    """Also if the statement names it in backticks, as VACUUM and OPTIMIZE do."""
+    arguments = dict.fromkeys(("force", "dry_run", "expire")) | {"retention_hours": "0"}
+    call = {"namespace": [], "job": None, "source": None, "session_table": None, "results": []}
+    body = {"name": ["system", "vacuum"], "arguments": {"table": given, **arguments}, **call}
+    message = ask("call", **body)["error"]["message"]
+    assert message.startswith("n.t: a retention of 0:00:00 is shorter")
 
 
 def test_a_delete_filters_by_the_columns_at_planning(ask: Any, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from pyspark_versioned.sql.protocol.codec import decode, encode, wire_name
 from pyspark_versioned.sql.protocol.common import Done, Handshake
 from pyspark_versioned.sql.session_facts import authored
 from versioned_catalog import InvalidRequestError, VersionedError
-from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.observe.setup import set_up
 from versioned_catalog.observe.tracing import continuing, is_used, span
 
@@ -139,7 +139,7 @@ def _table_names(request: Any) -> tuple[str, ...]:
     match request:
         case messages.Call():
             argument = request.arguments.get("table")
-            return () if argument is None else (argument,)
+            return () if argument is None else _names_given(request.catalog, argument)
         case messages.LoadProcedure():
             return ()
         case messages.CommitWrite():
@@ -157,6 +157,17 @@ def _table_names(request: Any) -> tuple[str, ...]:
             return _names_in(catalog, name)
         case _:
             return ()
+
+
+def _names_given(catalog: messages.CatalogRef, argument: str) -> tuple[str, ...]:
+    """The names of a table that a statement names as text; it may begin with the catalog, and quote."""
+    try:
+        parts = parse_path(argument)
+    except InvalidRequestError:
+        return (argument,)
+    if parts[0] == catalog.name and len(parts) > 2:
+        return argument, render_path(parts), render_path(parts[1:])
+    return argument, render_path(parts)
 
 
 def _names_of(table: messages.TableRef) -> tuple[str, ...]:
