@@ -16,13 +16,13 @@ import pytest
 from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.ddl import parse_type
 from versioned_catalog.model.logical import (
-    base_problem,
     check_successor,
     logical_from_json,
     logical_to_json,
     parse_logical,
     render_logical,
 )
+from versioned_catalog.model.logical_bases import base_problem
 from versioned_catalog.model.logical_values import is_unfit, unfit
 
 UUID = "0188a5eb-7c1e-7d3f-9f2a-3b1c5d7e9f00"

@@ -10,13 +10,13 @@ from versioned_catalog.model.constants import to_scalar
 from versioned_catalog.model.keys import LOGICAL_PREFIX, LOGICAL_TYPE
 from versioned_catalog.model.logical import (
     LogicalType,
-    base_problem,
     check_successor,
     logical_from_json,
     logical_to_json,
     parse_logical,
     render_logical,
 )
+from versioned_catalog.model.logical_bases import base_problem
 from versioned_catalog.model.logical_values import is_unfit, requirement
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import clip_repr
