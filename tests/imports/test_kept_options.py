@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from imports.lake import Lake
 from versioned_catalog import CorruptTableError, InvalidRequestError
+from versioned_catalog.model.table_changes import KeepImportOptions
 
 GIVEN = {
     "copy": True,
@@ -18,6 +21,14 @@ GIVEN = {
     "aliases": {"plz": "zip"},
     "exclude": ["note"],
 }
+
+
+class Planted(KeepImportOptions):
+    """Options that no import keeps."""
+
+    def apply(self, target: None, evolution: Any) -> Any:
+        (_, text), *_ = self.members
+        return replace(evolution, properties={**evolution.properties, "__import_options": text})
 
 
 def first(lake: Lake) -> None:
@@ -142,7 +153,7 @@ def test_options_of_an_import_that_failed_are_not_kept(lake: Lake) -> None:
 
 
 @pytest.mark.thorough
-def test_a_rollback_takes_the_options_back_and_a_branch_has_its_own(lake: Lake) -> None:
+def test_a_rollback_takes_the_options_back_and_a_delete_does_not(lake: Lake) -> None:
     lake.write("0.parquet", {"a": [1], "b": [2]})
     lake.load()
     table = lake.catalog.load_table("t")
@@ -181,11 +192,8 @@ def test_the_property_is_not_set_by_hand_and_is_checked(lake: Lake) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("text", ["[]", "{", '{"schema":{"columns":[{}]}}', '{"aliases":3}'])
 def test_damaged_options_are_reported_and_can_be_forgotten(lake: Lake, text: str) -> None:
-    from versioned_catalog.model.table_changes import KeepImportOptions
-
     first(lake)
-    table = lake.catalog.load_table("t")
-    table.alter().add_all([KeepImportOptions(text, ("schema",))]).commit()
+    lake.catalog.load_table("t").alter().add_all([Planted((("text", text),), ())]).commit()
     with pytest.raises(CorruptTableError, match="does not hold the options of an import"):
         lake.load(copy=True)
     lake.load(**GIVEN, kept="forget")
@@ -197,10 +205,8 @@ def test_a_format_that_does_not_fit_a_changed_type_is_refused(lake: Lake) -> Non
     lake.text("0.csv", "t\n10:30\n")
     lake.load(copy=True, schema="t TIME FORMAT 'HH:mm'")
     table = lake.catalog.load_table("t")
-    from versioned_catalog.model.table_changes import KeepImportOptions
-
     text = table.state.properties["__import_options"].replace("HH:mm", "dd.MM.yyyy")
-    table.alter().add_all([KeepImportOptions(text, ("schema",))]).commit()
+    table.alter().add_all([Planted((("text", text),), ())]).commit()
     with pytest.raises(InvalidRequestError, match="kept from an earlier import does not fit"):
         lake.load(copy=True)
 
@@ -216,3 +222,88 @@ def test_a_declaration_that_the_table_lacks_is_refused(lake: Lake) -> None:
         InvalidRequestError, match="a has a DEFAULT in the provided schema, and not"
     ):
         lake.load(schema="a BIGINT DEFAULT 3")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("copy", [False, True])
+def test_two_imports_at_once_keep_both_their_options(lake: Lake, copy: bool) -> None:
+    lake.write("0.parquet", {"a": [0], "b": [0], "c": [0]})
+    lake.load(copy=copy)
+    lake.write("one/1.parquet", {"A": [1], "b": [1], "c": [1]})
+    lake.write("two/2.parquet", {"a": [2], "b": [2], "d": [2]})
+    other = lake.catalog.load_table("t")
+    begun: list[str] = []
+
+    def between(step: str, done: int, of: int) -> None:
+        if step == "schemas" and not begun:
+            begun.append(step)
+            other.import_files(lake.folder / "two", copy=copy, aliases={"d": "c"}, null=None)
+
+    table = lake.catalog.load_table("t").refresh()
+    done = table.import_files(lake.folder / "one", copy=copy, exclude=["b"], progress=between)
+    assert (done.files, done.options_kept) == (1, ("exclude",))
+    kept = lake.catalog.load_table("t").import_options()
+    assert kept == {"aliases": {"d": "c"}, "exclude": ["b"]}
+    rows = sorted(lake.rows(), key=lambda row: row["a"])
+    assert rows == [
+        {"a": 0, "b": 0, "c": 0},
+        {"a": 1, "b": None, "c": 1},
+        {"a": 2, "b": 2, "c": 2},
+    ]
+
+
+@pytest.mark.thorough
+def test_an_import_that_is_killed_has_kept_its_options_or_has_no_rows(lake: Lake) -> None:
+    for number in range(3):
+        lake.text(f"{number}.csv", f"a;note\n{number};x\n")
+
+    class Killed(Exception):
+        pass
+
+    for last in range(4):
+
+        def kill(step: str, done: int, of: int, last: int = last) -> None:
+            if step == "files" and done > last:
+                raise Killed
+
+        given = {"copy": True, "delimiter": ";", "exclude": ["note"], "batch_files": 1}
+        name = f"t{last}"
+        if last < 3:
+            with pytest.raises(Killed):
+                lake.catalog.import_files(name, lake.folder, progress=kill, **given)
+        else:
+            lake.catalog.import_files(name, lake.folder, progress=kill, **given)
+        table = lake.catalog.load_table(name)
+        kept = {"exclude": ["note"], "delimiter": ";"} if last else {}
+        assert (table.count(), table.import_options()) == (last, kept)
+        again = {"copy": True} if last else given
+        assert table.import_files(lake.folder, **again).files == 3 - last
+        assert lake.rows(name) == [{"a": number} for number in range(3)]
+        assert table.import_options() == {"exclude": ["note"], "delimiter": ";"}
+
+
+@pytest.mark.nightly
+def test_a_clone_has_its_own_options_and_a_replaced_table_none(lake: Lake) -> None:
+    first(lake)
+    table = lake.catalog.load_table("t")
+    lake.catalog.clone_table("copy", "t")
+    copy = lake.catalog.load_table("copy")
+    assert copy.import_options() == table.import_options()
+    lake.text("1.csv", "plz;day\n1;01.02.2024\n")
+    assert copy.import_files(lake.folder / "1.csv", copy=True, exclude=[]).files == 1
+    assert "exclude" not in copy.import_options()
+    assert table.refresh().import_options()["exclude"] == ["note"]
+    lake.catalog.replace_table("t", "day STRING, zip STRING")
+    assert lake.catalog.load_table("t").import_options() == {}
+
+
+@pytest.mark.nightly
+def test_a_pin_sees_what_imports_with_kept_options_bring(lake: Lake) -> None:
+    first(lake)
+    table = lake.catalog.load_table("t")
+    table.pin_schema("old")
+    table.alter().rename_column("zip", "postcode").commit()
+    lake.text("1.csv", "plz;day\n1;01.02.2024\n")
+    lake.load(copy=True)
+    rows = table.refresh().seen_as("old").scan().to_arrow().to_pylist()
+    assert rows[1] == {"day": dt.date(2024, 2, 1), "zip": "1"}

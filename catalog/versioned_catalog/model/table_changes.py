@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.model.analysis import AnalyzedColumn, analysis_text, analyzed_columns
@@ -291,14 +294,14 @@ class RecordAnalysis(SchemaChange[None]):
 
 @dataclass(frozen=True, slots=True)
 class KeepImportOptions(SchemaChange[None]):
-    """Keep the options of an import for the next one.
+    """Keep the options of an import for the next one, beside those that others keep meanwhile.
 
     Args:
-        text: all that are kept, as the property holds them; None for none.
-        changed: the names of those that are new, differ or are forgotten.
+        members: those of the property that change, as JSON; None for those that are dropped.
+        changed: the names of the options that are new, differ or are dropped.
     """
 
-    text: str | None
+    members: tuple[tuple[str, str | None], ...]
     changed: tuple[str, ...]
 
     kind = "property"
@@ -307,9 +310,15 @@ class KeepImportOptions(SchemaChange[None]):
         return None
 
     def apply(self, target: None, evolution: Evolution) -> Evolution:
+        document = _import_options(evolution.properties)
+        for name, text in self.members:
+            document.pop(name, None)
+            if text is not None:
+                document[name] = json.loads(text)
         properties = {k: text for k, text in evolution.properties.items() if k != IMPORT_OPTIONS}
-        if self.text is not None:
-            properties[IMPORT_OPTIONS] = self.text
+        if document:
+            text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            properties[IMPORT_OPTIONS] = text
         return replace(evolution, properties=properties)
 
     def describe(self) -> str:
@@ -320,6 +329,15 @@ class KeepImportOptions(SchemaChange[None]):
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return f"import options: {', '.join(self.changed)}"
+
+
+def _import_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The options that are kept; none if they are damaged, which only ``kept="forget"`` gets past."""
+    try:
+        document = json.loads(properties.get(IMPORT_OPTIONS, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,9 @@ _PATHS = "paths"
 
 _BY_COLUMN = ("schema", "strict", "aliases")
 
+_DAMAGED = object()
+"""A value that can't be read, and is none that an import gives."""
+
 
 class Mode(enum.Enum):
     """What an import does with the options that the table keeps."""
@@ -230,9 +233,10 @@ def kept_change(
     if not changed:
         return None
     shown = tuple(name for name in changed if name != _PATHS) or ("dir_columns",)
-    ordered = {name: document[name] for name in names if name in document}
-    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False) if ordered else None
-    return KeepImportOptions(text, shown)
+    members = tuple(
+        (name, json.dumps(document[name]) if name in document else None) for name in changed
+    )
+    return KeepImportOptions(members, shown)
 
 
 def _is_default(name: str, value: object) -> bool:
@@ -246,7 +250,7 @@ def _kept_before(state: TableState, mode: Mode) -> Mapping[str, Any]:
     except (CorruptTableError, InvalidRequestError):
         if mode is not Mode.FORGET:
             raise
-        return dict.fromkeys(KEPT)
+        return dict.fromkeys((*KEPT, _PATHS), _DAMAGED)
 
 
 def _rendered(resolved: Resolved, before: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
