@@ -199,13 +199,27 @@ def test_all_conflicts_are_reported() -> None:
 def test_properties_are_united(
     main: dict[str, str], branch: dict[str, str], expected: dict[str, str]
 ) -> None:
-    assert united_properties({"k": "1"}, main, branch, SIDES) == expected
+    assert united_properties({"k": "1"}, main, branch, SIDES, base()) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("k", "the property k was"),
+        ("__generated.1", "how the column a is generated was"),
+        ("__logical.9999", "the logical type of the column 9999 was"),
+        ("__check.positive", "the constraint positive was"),
+    ],
+)
+def test_conflicts_name_what_users_see(key: str, said: str) -> None:
+    with pytest.raises(CommitConflictError, match=f"{said} changed on both sides"):
+        united_properties({key: "1"}, {key: "2"}, {key: "3"}, SIDES, base())
 
 
 @pytest.mark.parametrize("branch", [{"k": "3"}, {}])
 def test_properties_that_both_change_are_refused(branch: dict[str, str]) -> None:
     with pytest.raises(CommitConflictError, match="the property k was changed on both sides"):
-        united_properties({"k": "1"}, {"k": "2"}, branch, SIDES)
+        united_properties({"k": "1"}, {"k": "2"}, branch, SIDES, base())
 
 
 def test_columns_that_refuse_nulls_from_now_on() -> None:

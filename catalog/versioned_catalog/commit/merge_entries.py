@@ -200,7 +200,9 @@ def _united_texts(attempt: Attempt[MergeBranch]) -> tuple[dict[str, str], str | 
 
     def unite(sides: Sides) -> tuple[dict[str, str], str | None]:
         return (
-            united_properties(base.properties, state.properties, theirs.properties, sides),
+            united_properties(
+                base.properties, state.properties, theirs.properties, sides, base.schema
+            ),
             united_comment(base.comment, state.comment, theirs.comment, sides),
         )
 

@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.identity import latest
-from versioned_catalog.model.keys import IDENTITY_PREFIX, PARTITION_PREFIX, TTL_FLOOR
+from versioned_catalog.model.keys import (
+    CHECK_PREFIX,
+    GENERATED_PREFIX,
+    IDENTITY_PREFIX,
+    LOGICAL_PREFIX,
+    PARTITION_PREFIX,
+    TTL_FLOOR,
+)
 from versioned_catalog.model.narrowing import newly_narrowed
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import parse_transform, result_type
@@ -224,9 +231,16 @@ def united(base: Schema, main: Schema, branch: Schema, sides: Sides, version: in
 
 
 def united_properties(
-    base: Mapping[str, str], main: Mapping[str, str], branch: Mapping[str, str], sides: Sides
+    base: Mapping[str, str],
+    main: Mapping[str, str],
+    branch: Mapping[str, str],
+    sides: Sides,
+    schema: Schema,
 ) -> dict[str, str]:
     """The properties with what both sides have changed since a common state.
+
+    Args:
+        schema: of the common state; errors name its columns.
 
     Raises:
         CommitConflictError: listing what both sides have changed.
@@ -241,12 +255,30 @@ def united_properties(
         elif key.startswith(IDENTITY_PREFIX):
             value = taken.get(key) if key in branch else None
         else:
-            value = union.either(*values, f"the property {key}")
+            value = union.either(*values, _property_text(key, schema))
         if value is not None:
             properties[key] = value
     union.conflicts += _fields_of_two_names(properties)
     union.check()
     return properties
+
+
+_OF_COLUMNS = {
+    CHECK_PREFIX: "the constraint {}",
+    GENERATED_PREFIX: "how the column {} is generated",
+    LOGICAL_PREFIX: "the logical type of the column {}",
+    PARTITION_PREFIX: "the partition field {}",
+}
+"""What errors call properties that users do not see by these names, by their prefixes."""
+
+
+def _property_text(key: str, schema: Schema) -> str:
+    for prefix, text in _OF_COLUMNS.items():
+        if key.startswith(prefix):
+            name = key.removeprefix(prefix)
+            is_known = name.isdecimal() and int(name) in schema.ids
+            return text.format(schema.path_text(int(name)) if is_known else name)
+    return f"the property {key}"
 
 
 def _fields_of_two_names(properties: Mapping[str, str]) -> Iterator[str]:
