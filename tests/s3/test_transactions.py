@@ -115,6 +115,17 @@ LOSSES = [
 ]
 
 
+def test_a_lost_reply_to_the_decision_is_success_once(s3: Server, proxy: Proxied) -> None:
+    url = f"s3://{BUCKET}/{uuid4().hex}"
+    catalog = bank_at(url, s3.options)
+    proxy.set_rules(Rule(Fault.DROP_REPLY, method="PUT", path=r"_versioned/tx/[0-9a-f-]{36}\.json"))
+    move(Catalog(url, proxy.options))
+    assert [each.fault for each in proxy.seen() if each.fault] == [Fault.DROP_REPLY]
+    assert [amounts(catalog, name)[1] for name in TABLES] == [9, 11]
+    assert read(Catalog.load_path(f"{url}/n/b", s3.options)) == {1: 11, 2: 20}
+
+
+@pytest.mark.nightly
 def test_a_kill_before_the_decision(s3: Server, proxy: Proxied) -> None:
     kill = [Fault.KILL_BEFORE]
     assert check(s3, proxy, kill, lambda name: name.startswith("PUT _versioned/tx/ID")) == 1
