@@ -296,6 +296,21 @@ def test_an_older_snapshot_shows_the_read_defaults_of_later_columns(table: Table
     ]
 
 
+def test_the_default_of_a_struct_is_shown_in_the_type_of_then(catalog: Catalog) -> None:
+    """Older rows lack the struct, and one of its fields was widened since."""
+    made = catalog.create_table("t", "id BIGINT")
+    made.append(pa.table({"id": [1]}))
+    made.alter().add_column(
+        "s", "STRUCT<c: BIGINT, d: STRING>", default={"c": 7, "d": "x"}
+    ).commit()
+    made.pin_schema("job")
+    made.alter().change_type("s.c", "DECIMAL(22,2)").commit()
+    seen = made.seen_as("job").scan().to_arrow()
+    assert seen.schema.field("s").type.field("c").type == LONGS
+    assert seen.to_pylist() == [{"id": 1, "s": {"c": 7, "d": "x"}}]
+    assert made.scan().to_arrow()["s"].to_pylist() == [{"c": Decimal("7.00"), "d": "x"}]
+
+
 def test_nothing_but_a_schema_that_is_there_can_be_seen(table: Table) -> None:
     with pytest.raises(NotFoundError, match=r"sales: there is no schema pin 'x' \(the pins: job\)"):
         table.seen_as("x")

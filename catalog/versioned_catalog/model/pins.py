@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.model.constants import narrow
+from versioned_catalog.model.constants import narrow, widen
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import ColumnPath, has_control_characters, render_path
@@ -212,8 +212,10 @@ class Seen:
             return column
         stored = self.stored.column(column.id)
         if is_nested(column.type):
-            inner = tuple(map(self.widened, children(column.type)))
-            return replace(column, type=with_children(column.type, inner))
+            type_ = with_children(column.type, tuple(map(self.widened, children(column.type))))
+            default = column.read_default
+            wide = None if default is None else widen(default, column.type, type_)
+            return replace(column, type=type_, read_default=wide)
         if column.type == stored.type or not widens(column.type, stored.type):
             return column
         return replace(column, type=stored.type, read_default=stored.read_default)
