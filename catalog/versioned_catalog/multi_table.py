@@ -122,7 +122,7 @@ class MultiTableTransaction:
         self.id = str(uuid.uuid4())
         """UUID of the transaction; ``Catalog.find_transaction`` takes it."""
         self.versions: dict[str, int] = {}
-        """Version of each table that it has changed, by name; empty until it is committed."""
+        """Version of each table that it has changed, ordered by name; empty until it is committed."""
         self._isolation = one_of(Isolation, isolation, "isolation")
         self._store = store
         self._stage = Stage(_load, _has_moved if one_moment else None)
@@ -254,8 +254,5 @@ class MultiTableTransaction:
             self.id, self._store, self._stage, self._isolation, self._reads_names, self._named
         )
         changed = commit.run()
-        self.versions = {
-            self._named[location]: version
-            for location, version in changed.items()
-            if location in self._named
-        }
+        named = ((self._named[at], version) for at, version in changed.items() if at in self._named)
+        self.versions = dict(sorted(named))
