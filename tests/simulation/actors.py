@@ -382,7 +382,8 @@ def _travel(scene: Scene, table: Table, request: Request, draw: Random) -> None:
 
 def _changes(scene: Scene, table: Table, request: Request, draw: Random) -> None:
     model = _model(scene, request)
-    start = _some_version(scene, table, request, draw)
+    # A tag keeps a version below the floor, and not the changes that follow it.
+    start = max(_some_version(scene, table, request, draw), model.newest.floor)
     end = draw.choice([v for v in model.retained() if start <= v <= table.version] or [start])
     request.details |= {"read": start, "end": end}
     check_changes(scene, table, request, start, end)
