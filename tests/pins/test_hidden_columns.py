@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 
-from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog import Catalog, CorruptTableError, NotFoundError, Table
+from versioned_catalog.model.schema_json import schema_from_json
 
 COLUMNS = "id BIGINT, name STRING, place STRUCT<lat: INT, town: STRING>"
 
@@ -78,3 +80,27 @@ def test_lineage_has_the_last_name_of_a_hidden_column(table: Table) -> None:
         "place.town",
         "place.town (hidden)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        (
+            {"partitioning": [{"source": 2, "transform": "identity"}]},
+            r"partition or sort by b \(ID 2\)",
+        ),
+        ({"sort_by": [{"source": 2, "descending": False}]}, r"partition or sort by b \(ID 2\)"),
+        ({"primary_key": [2]}, "column ID 2, which is hidden"),
+    ],
+)
+def test_a_stored_schema_that_is_arranged_by_a_hidden_column_is_refused(
+    members: dict[str, Any], why: str
+) -> None:
+    shown = {"id": 1, "name": "a", "type": "int", "nullable": True}
+    hidden = {"id": 2, "name": "__hidden_2", "physical": "b", "type": "string", "nullable": False}
+    hidden |= {"hidden": True, "write_default": {"value": "x"}}
+    arrangement = {"primary_key": [], "time_index": None, "partitioning": [], "sort_by": []}
+    stored = {"schema_version": 1, "columns": [shown, hidden]} | arrangement
+    assert schema_from_json(stored).visible.names == ["a"]
+    with pytest.raises(CorruptTableError, match=why):
+        schema_from_json(stored | members)
