@@ -130,15 +130,18 @@ class JointCommit:
     def _commit_alone(self, only: _Participant) -> None:
         """Commit a transaction that is one commit of one log as such."""
         stage, (staged,) = only.stage, only.stage.staged
+        entries = []
 
         def propose(state: Any) -> Any:
             version = -1 if state is None else state.version
-            if version == stage.pinned.version:
-                return staged.entry
-            return self._rebased(only, LoadedState(state), 0)
+            is_behind = version != stage.pinned.version
+            entries.append(
+                self._rebased(only, LoadedState(state), 0) if is_behind else staged.entry
+            )
+            return entries[-1]
 
         after = only.log.commit(stage.pinned, staged.commit_id, propose)
-        only.prepared.append((staged.entry, after))
+        only.prepared.append((entries[-1], after.loaded))
 
     def _commit_together(self, participants: Sequence[_Participant]) -> None:
         try:

@@ -88,7 +88,7 @@ class Planned:
             self.loaded,
             commit_id,
             lambda state: propose(operation, state, commit_id, "t", self.log),
-        )
+        ).loaded
         return self.loaded.version > before
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from versioned_catalog import Catalog, CommitOutcomeUnknown, CorruptTableError, 
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.log.commit_log import TABLE_CODEC
 from versioned_catalog.log.reader import LoadedState
+from versioned_catalog.observe.events import CommitEvent
+from versioned_catalog.observe.hooks import on_commit
 from versioned_catalog.storage.failures import PUT_TRIES
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Put, Store
@@ -70,6 +72,22 @@ def test_the_acknowledged_version_is_our_own(fault: Fault, warehouse: Path) -> N
         "append",
         "append",
     ]
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_REPLY, Fault.REPLY_TAKEN])
+def test_the_acknowledged_version_was_expired_meanwhile(fault: Fault, warehouse: Path) -> None:
+    told: list[CommitEvent] = []
+
+    def rival() -> None:
+        fresh(warehouse).append(ids(3))
+        fresh(warehouse).maintenance.expire(timedelta(0), dry_run=False, force=True)
+
+    table = interrupted(warehouse, fault, rival)
+    with on_commit(told.append):
+        assert table.append(ids(2)) == 2, "not the version of the one that expired it"
+    assert [event.version for event in told] == [3, 4, 2]
+    assert fresh(warehouse).version == 4
+    assert shown(table) == [1, 2, 3]
 
 
 def test_another_writer_commits_while_the_outcome_is_unknown(warehouse: Path) -> None:

@@ -267,7 +267,7 @@ def test_an_attempt_with_other_segments_writes_another_manifest(tmp_path: Path) 
         table._handle.loaded,
         "me",
         lambda state: propose(next(operations), state, "me", "t", table.log),
-    )
+    ).loaded
     assert second.path in again(table).state.segments.paths
     assert first.path not in again(table).state.segments.paths
 

@@ -15,7 +15,7 @@ from versioned_catalog.commit.operations import Operation, Rewrite
 from versioned_catalog.errors import CommitConflictError, CommitOutcomeUnknown
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.reader import LoadedState
+from versioned_catalog.log.reader import Committed, LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.observe.events import CommitEvent, CommitFailed, CommitStarted
 from versioned_catalog.observe.hooks import listened, notify
@@ -31,7 +31,7 @@ def commit_operation(
     table: str,
     before_attempt: Callable[[], None] | None = None,
     verify: Callable[[LoadedState[TableState]], None] | None = None,
-) -> LoadedState[TableState]:
+) -> Committed[TableState]:
     """Commit an operation to the log of a table, retrying while others commit first.
 
     Args:
@@ -39,9 +39,6 @@ def commit_operation(
         table: name of the table.
         before_attempt: called before every attempt; its exceptions end the attempts.
         verify: called with the state after the commit, before it counts as acknowledged.
-
-    Returns:
-        The state after the commit; the newest state if the operation changes nothing.
 
     Raises:
         CommitConflictError: a commit since the operation's base conflicts with it.
@@ -63,7 +60,7 @@ def commit_operation(
     if log.store.is_staging:
         after = log.commit(loaded, commit_id, proposal, operation)
         if verify is not None:
-            verify(after)
+            verify(after.loaded)
         return after  # ``report_transaction`` reports it, once it is committed
     with span("versioned.commit", table=table, operation=kind, commit_id=commit_id) as opened:
         if listened():
@@ -71,20 +68,20 @@ def commit_operation(
         try:
             after = log.commit(loaded, commit_id, proposal)
             if verify is not None:
-                verify(after)
+                verify(after.loaded)
         except BaseException as error:
             opened.set(attempts=len(entries))
             _report_failure(CommitFailed(started, error, len(entries), datetime.now(UTC)))
             raise
-        committed = entries[-1] if entries else None
-        if committed is None or after.state is None:
+        entry, state = (entries[-1] if entries else None), after.loaded.state
+        if entry is None or state is None:
             count("versioned.commits", operation=kind, outcome="unchanged")
             record(DEBUG, "%s: nothing to commit for %s", table, kind, table=table, operation=kind)
             if listened():
                 notify(lambda observer: observer.unchanged(started, datetime.now(UTC)), table)
             return after
         seconds = time.perf_counter() - begun
-        _report(started, committed, after.state, len(entries), seconds, opened)
+        _report(started, entry, state, len(entries), seconds, opened)
     return after
 
 
@@ -133,7 +130,7 @@ def _report(
     """Report an acknowledged commit, if anybody sees reports: counting its segments is not free."""
     if not (listened() or is_used() or is_logged(INFO)):
         return
-    operation, version = entry.head.operation, state.version
+    operation, version = entry.head.operation, entry.head.version
     event = CommitEvent(
         started.table,
         started.location,

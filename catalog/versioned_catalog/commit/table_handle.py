@@ -268,10 +268,11 @@ class TableHandle:
             self.loaded = after
             self._check_registered(identity)
 
-        commit_operation(self.log, self.loaded, operation, identity, self.name, verify=verify)
-        version = self.loaded.version
+        committed = commit_operation(
+            self.log, self.loaded, operation, identity, self.name, verify=verify
+        )
         self.after_commit(self)
-        return version
+        return committed.version
 
     def check(self, operation: Operation) -> None:
         """Check whether an operation could be committed after this state, whatever the rows are.

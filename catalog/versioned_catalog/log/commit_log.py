@@ -18,7 +18,7 @@ from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
 from versioned_catalog.log.features import DELTAS, HINT, WITH_TRANSACTIONS, delta_path
 from versioned_catalog.log.ledger import write_page
 from versioned_catalog.log.manifest import read_manifest, write_manifest
-from versioned_catalog.log.reader import LoadedState, LogReader
+from versioned_catalog.log.reader import Committed, LoadedState, LogReader
 from versioned_catalog.log.seen_entries import SeenEntries
 from versioned_catalog.log.staging import Staged, StagingStore
 from versioned_catalog.log.state import TableState, apply
@@ -49,7 +49,7 @@ class CommitLog(LogReader[E, S]):
         commit_id: str,
         propose: Callable[[S | None], E | None],
         operation: object = None,
-    ) -> LoadedState[S]:
+    ) -> Committed[S]:
         """Commit the entry that ``propose`` builds, retrying after each commit of others.
 
         Args:
@@ -59,16 +59,14 @@ class CommitLog(LogReader[E, S]):
                 CommitConflictError, ends the commit.
             operation: what ``propose`` checks, for a transaction that has to check it otherwise.
 
-        Returns:
-            The state after the commit.
-
         Raises:
             CommitOutcomeUnknown: the store did not say whether the entry was put, and can't be asked.
             StorageError: the time would come from this machine's clock, which is far ahead of the
                 store's.
         """
         if isinstance(self.store, StagingStore):
-            return self._stage(self.store, loaded, commit_id, propose, operation)
+            staged = self._stage(self.store, loaded, commit_id, propose, operation)
+            return Committed(staged, staged.version)
         previous: E | None = None
         for losses in itertools.count(1):
             with span("versioned.commit.attempt", attempt=losses) as attempt:
@@ -77,7 +75,7 @@ class CommitLog(LogReader[E, S]):
                     newest = self.advance(loaded)
                     if newest.version == loaded.version:
                         attempt.set(outcome="unchanged")
-                        return newest
+                        return Committed(newest, newest.version)
                     loaded = newest
                     continue
                 entry, data = self._encoded(self._dated(entry, loaded.state), previous)
@@ -88,14 +86,14 @@ class CommitLog(LogReader[E, S]):
                 attempt.set(version=loaded.version + 1)
                 if self._put(loaded.version + 1, data, commit_id, unsure):
                     attempt.set(outcome="won")
-                    return self._after_commit(after)
+                    return Committed(self._after_commit(after), after.version)
                 attempt.set(outcome="taken")
             self._report_lost(loaded.version + 1, losses)
             if self.store.is_remote:
                 back_off(losses)
-            loaded, done = self._catch_up(loaded, commit_id)
-            if done:
-                return self._after_commit(loaded)
+            loaded, landed = self._catch_up(loaded, commit_id)
+            if landed is not None:
+                return Committed(self._after_commit(loaded), landed)
             self.lost_races += 1
         raise AssertionError("the loop has no end")
 
@@ -234,8 +232,10 @@ class CommitLog(LogReader[E, S]):
             commit_id,
         )
 
-    def _catch_up(self, loaded: LoadedState[S], commit_id: str) -> tuple[LoadedState[S], bool]:
-        """Replay the commits since a loaded state; True if one of them has the given commit ID.
+    def _catch_up(
+        self, loaded: LoadedState[S], commit_id: str
+    ) -> tuple[LoadedState[S], int | None]:
+        """Replay the commits since a loaded state, and find the version of the given commit among them.
 
         If the reply to a put was lost, the version is taken by the writer's own entry.
         """
@@ -244,19 +244,18 @@ class CommitLog(LogReader[E, S]):
             for entry, size in self._following(start + 1, None, settles=True):
                 if isinstance(entry, Stub):
                     newest = self.advance(self._from_floor(entry, None))
-                    landed = self.find_commit(commit_id, loaded.version, newest.version)
-                    return newest, landed is not None
+                    return newest, self.find_commit(commit_id, loaded.version, newest.version)
                 loaded = self._apply(loaded, entry, size)
                 self._seen.add(entry, size)
                 if entry.head.commit_id == commit_id:
-                    return loaded, True
+                    return loaded, loaded.version
         except UnsettledError:
             raise
         except StorageError as error:
             raise self._unknown(commit_id) from error
         if loaded.version == start:  # the version is taken, but has no entry
             raise self._unknown(commit_id)
-        return loaded, False
+        return loaded, None
 
     def _after_commit(self, loaded: LoadedState[S]) -> LoadedState[S]:
         if not loaded.wants_checkpoint or loaded.state is None:

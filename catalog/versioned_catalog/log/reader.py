@@ -83,6 +83,19 @@ class LoadedState(Generic[S]):
         return large or many
 
 
+@dataclass(frozen=True)
+class Committed(Generic[S]):
+    """What a commit led to.
+
+    Args:
+        loaded: the state after it; a later one, if it was expired before the store said that it was put.
+        version: the version of the commit; the newest version if there was nothing to commit.
+    """
+
+    loaded: LoadedState[S]
+    version: int
+
+
 class LogReader(Generic[E, S]):
     """The log of one table or warehouse, read only."""
 

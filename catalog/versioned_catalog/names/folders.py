@@ -118,7 +118,7 @@ def create_at(
     timeline = timeline_at(store)
     loaded = timeline.load()
     if since is None or timeline.find_commit(commit_id, since, loaded.version) is None:
-        loaded = commit_operation(timeline, loaded, operation, commit_id, name, check)
+        loaded = commit_operation(timeline, loaded, operation, commit_id, name, check).loaded
     make_reserve(store)
     table = Table(timeline, loaded, name)
     interop("publish_if_asked")(table.handle)

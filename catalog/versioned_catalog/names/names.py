@@ -129,7 +129,7 @@ class Names:
         self.state()
         assert self._loaded is not None
         with suppress(_NothingToDo):
-            self._loaded = self.log.commit(self._loaded, commit_id, propose)
+            self._loaded = self.log.commit(self._loaded, commit_id, propose).loaded
 
     def find(self, state: WarehouseState, name: Name) -> TableName:
         """Look up a table by name. Raises NotFoundError if there is no such table."""
