@@ -1,6 +1,7 @@
 package versioned.spark.internals;
 
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.mapred.JobConf;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.util.SerializableConfiguration;
@@ -13,24 +14,30 @@ import scala.reflect.ClassTag$;
 final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
     private final Broadcast<SerializableConfiguration> scan;
     private final String columns;
+    private final boolean filtered;
     private transient SerializableConfiguration value;
 
-    /** @param columns as Spark's schema in JSON */
-    GroupConfiguration(Broadcast<SerializableConfiguration> scan, String columns) {
+    /**
+     * @param columns as Spark's schema in JSON
+     * @param filtered whether Spark adds a filter to the configuration of each file
+     */
+    GroupConfiguration(Broadcast<SerializableConfiguration> scan, String columns, boolean filtered) {
         super(scan.id(), ClassTag$.MODULE$.apply(SerializableConfiguration.class));
         this.scan = scan;
         this.columns = columns;
+        this.filtered = filtered;
     }
 
     /** That of a scan for another group. */
     GroupConfiguration of(String otherColumns) {
-        return new GroupConfiguration(scan, otherColumns);
+        return new GroupConfiguration(scan, otherColumns, filtered);
     }
 
     @Override
     public synchronized SerializableConfiguration getValue() {
         if (value == null) {
-            Configuration hadoop = new Configuration(scan.value().value());
+            // Spark takes a JobConf for each file as it is, and copies any other configuration, which takes most of a millisecond.
+            Configuration hadoop = filtered ? new Configuration(scan.value().value()) : new JobConf(scan.value().value());
             hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), columns);
             hadoop.set("org.apache.spark.sql.parquet.row.attributes", columns);
             value = new SerializableConfiguration(hadoop);

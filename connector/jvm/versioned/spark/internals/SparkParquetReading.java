@@ -81,7 +81,7 @@ public final class SparkParquetReading {
         private Source(SparkParquetReading reading, StructType columns, StructType constants, Filter[] filters) {
             this.settings = reading.settings;
             this.conf = reading.conf;
-            this.hadoop = new GroupConfiguration(reading.hadoop, columns.json());
+            this.hadoop = new GroupConfiguration(reading.hadoop, columns.json(), filters.length > 0);
             this.columns = columns;
             this.constants = constants;
             this.filters = filters;
