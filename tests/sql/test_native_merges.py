@@ -323,6 +323,11 @@ BATCH = 4096
 
 LARGE: dict[str, tuple[str, Callable[[int], Row]]] = {
     "number": ("id BIGINT", lambda n: {"id": n}),
+    "number far from others": (
+        "id BIGINT",
+        lambda n: {"id": n - 9 * 10**18 if n < 100 else n + 9 * 10**18},
+    ),
+    "number apart": ("id BIGINT", lambda n: {"id": n * 1_000_000}),
     "same prefix": ("id STRING", lambda n: {"id": f"customer-{n:06d}"}),
     "two columns": ("host STRING, id INT", lambda n: {"host": f"h{n // 5000}", "id": n % 5000}),
 }

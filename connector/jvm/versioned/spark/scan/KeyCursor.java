@@ -233,6 +233,16 @@ final class KeyCursor {
         return low - row;
     }
 
+    /** The prefix of the first key column of a row after this one. */
+    long headAfter(int count) {
+        return prefixes[0][row + count];
+    }
+
+    /** Adds the numbers that are the keys of rows from this one on; returns whether all of them are new. */
+    boolean addBitsTo(KeySet keys, int count) {
+        return keys.addBits(prefixes[0], row, row + count);
+    }
+
     /** Adds the keys of rows from this one on; returns whether all of them are new. */
     boolean addTo(KeySet keys, int count) {
         for (int at = row; at < row + count; at++) {

@@ -22,6 +22,7 @@ final class KeyMerge {
     private final int[] tree; // the winner of all, then the loser of each match
     private final Last last;
     private final KeySet keys = new KeySet();
+    private final boolean isNumber; // the key is one column whose prefixes are its values
     private final boolean distinct; // each segment has distinct keys, and no tombstones
     private int pauses;
     private int pause;
@@ -33,6 +34,7 @@ final class KeyMerge {
         this.limit = limit;
         this.tree = new int[cursors.length];
         this.last = new Last(orders);
+        this.isNumber = orders.length == 1 && orders[0].isExact();
         this.distinct = Stream.of(cursors).allMatch(KeyCursor::isDistinct);
     }
 
@@ -126,13 +128,28 @@ final class KeyMerge {
         if (IntStream.of(counts).anyMatch(count -> count == total)) {
             return true;
         }
-        keys.clear(total);
+        boolean asBits = isNumber && clearBits(counts, total);
+        if (!asBits) {
+            keys.clear(total);
+        }
         for (int i = 0; i < counts.length; i++) {
-            if (!cursors[i].addTo(keys, counts[i])) {
+            if (!(asBits ? cursors[i].addBitsTo(keys, counts[i]) : cursors[i].addTo(keys, counts[i]))) {
                 return false;
             }
         }
         return true;
+    }
+
+    private boolean clearBits(int[] counts, int total) {
+        long low = Long.MAX_VALUE;
+        long high = Long.MIN_VALUE;
+        for (int i = 0; i < counts.length; i++) {
+            if (counts[i] > 0) {
+                low = Math.min(low, cursors[i].headAfter(0));
+                high = Math.max(high, cursors[i].headAfter(counts[i] - 1));
+            }
+        }
+        return keys.clearBits(total, low, high);
     }
 
     /** Takes rows of one segment, which are the next ones of all; if they are several, no key has two of them. */
