@@ -1,4 +1,4 @@
-"""More tables with one feature each: what rows, branches, clones and transactions are called by ID."""
+"""More tables with one feature each: such as row IDs, branches, clones and transactions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from pairs.features import Rows, Subject, arrow, at_once, by_id, row
-from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
+from pairs.features import COLUMNS, Rows, Subject, arrow, at_once, by_id, row
+from versioned_catalog import (
+    CommitConflictError,
+    Identity,
+    InvalidRequestError,
+    NotFoundError,
+    VersionedError,
+)
 
 
 def shown(rows: Rows) -> list[tuple[Any, ...]]:
@@ -260,10 +266,84 @@ class Together(Subject):
         assert by_id(other.scan().to_arrow()) == shown(self.others)
 
 
+class Computed(Subject):
+    """A table that computes a column, numbers its rows, and checks a constraint.
+
+    Attributes:
+        numbered: the number of each row, as it was seen first.
+    """
+
+    options: ClassVar[dict[str, Any]] = {
+        "generated": {"loud": "concat(v, '!')"},
+        "identity": {"number": Identity()},
+        "checks": {"positive": "id > 0"},
+    }
+
+    def __init__(self, folder: Path) -> None:
+        self.numbered: dict[int, int] = {}
+        super().__init__(folder)
+
+    def create(self) -> None:
+        columns = f"{COLUMNS}, loud STRING, number BIGINT"
+        self.catalog.create_table("t", columns, **self.options)
+        self.insert(4)
+
+    def act(self) -> None:
+        """Insert a row, and none that breaks the constraint; update one to the values that it has."""
+        self.insert(1)
+        with pytest.raises(InvalidRequestError, match="positive"):
+            self.table.append(arrow([0]).rename_columns(list(self.names)))
+        number, name = min(self.rows), self.names[1]
+        self.table.update({name: self.rows[number][0]}, [("id", "=", number)])
+
+    def check(self) -> None:
+        super().check()
+        lines = self.table.scan().to_arrow().to_pylist()
+        assert {line["id"]: line["loud"] for line in lines} == {
+            number: f"{v}!" for number, (v, _) in self.rows.items()
+        }
+        seen = {line["id"]: line["number"] for line in lines}
+        assert len({*seen.values()}) == len(self.rows), "each row has a number of its own"
+        assert seen == {**seen, **{key: self.numbered[key] for key in seen.keys() & self.numbered}}
+        self.numbered |= seen
+
+    def check_replaced(self) -> None:
+        """Nothing is computed or refused in the new table, which was declared without."""
+        self.rows = {}
+        super().check()
+        assert [column.name for column in self.table.schema.columns] == ["id", "v", "n"]
+        self.table.append(arrow([0]))
+
+
+class Typed(Subject):
+    """A table whose column ``id`` has a logical type."""
+
+    def create(self) -> None:
+        self.catalog.create_table("t", COLUMNS)
+        self.table.alter().set_logical("id", "UINT32").commit()
+        self.insert(4)
+
+    def act(self) -> None:
+        """Insert a row by the type of Arrow, and none that the type does not hold."""
+        ids = self.numbers(1)
+        rows = arrow(ids).rename_columns(list(self.names))
+        self.table.append(rows.set_column(0, "id", pa.array(ids, pa.uint32())))
+        self.expect(ids)
+        with pytest.raises(VersionedError, match="UINT32"):
+            self.table.append(arrow([-1]).rename_columns(list(self.names)))
+
+    def observed(self) -> dict[str, list[tuple[Any, ...]]]:
+        typed = self.table.scan().to_arrow(logical_types=True)
+        assert typed["id"].type == pa.uint32()
+        return super().observed() | {"with logical types": by_id(typed, self.names)}
+
+
 LATER_FEATURES: dict[str, type[Subject]] = {
     "row IDs": Identified,
     "narrowed": Narrowed,
     "branches": Branched,
     "clones": Cloned,
     "transactions": Together,
+    "computed columns": Computed,
+    "logical types": Typed,
 }

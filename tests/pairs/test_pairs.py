@@ -1,4 +1,4 @@
-"""Seven operations on tables of sixteen features: each pair keeps the promise of docs/guarantees.md."""
+"""Seven operations on tables of eighteen features: each pair keeps the promise of docs/guarantees.md."""
 
 from __future__ import annotations
 
