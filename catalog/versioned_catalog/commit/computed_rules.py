@@ -35,7 +35,7 @@ from versioned_catalog.read.computed import (
 )
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import resolve
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import PREFIX, Store
 
 _COMPUTED_BEFORE = Compact | Create | Replace | Resolve | Rollback
 """Operations whose rows are moved, or were computed by their plan."""
@@ -93,9 +93,15 @@ def _compare(
     row = _differing_row(attempt.log.store, state, paths, computed)
     if row is not None:
         which = "a row of the table" if paths is None else "a row to write"
+        in_place = any(path.startswith(PREFIX) for path in paths or ())
+        way_out = (
+            "Leave the column out, and import copies, whose rows the table computes (copy=True)"
+            if in_place
+            else "Correct or leave out such rows"
+        )
         raise InvalidRequestError(
             f"{attempt.table}: {computed.column.name} is generated as {computed.shown}, and {which} "
-            f"has another value: {row}; nothing was changed. Correct or leave out such rows",
+            f"has another value: {row}; nothing was changed. {way_out}",
             condition="CHECK_VIOLATION",
         )
 

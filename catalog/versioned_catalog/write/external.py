@@ -29,6 +29,7 @@ from versioned_catalog.log.record import PLAIN, SegmentRecord, check_external
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.model.id_map import IdMap, file_columns, id_map_from_text
+from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import (
@@ -167,7 +168,8 @@ def external_records(
             "are sorted by the key. Copy their rows with append() instead",
             condition="NOT_SUPPORTED",
         )
-    adoption = _Adoption(store, schema or state.schema, table)
+    numbered = frozenset(column.column_id for column in identities_of(state.properties))
+    adoption = _Adoption(store, schema or state.schema, table, numbered)
     try:
         return tuple(map(adoption.record, files))
     except CorruptTableError as error:
@@ -204,6 +206,7 @@ class _Adoption:
     store: Store
     schema: Schema
     table: str
+    numbered: frozenset[int]
     resolved: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -291,9 +294,15 @@ class _Adoption:
             if nulls != 0 and file.rows:
                 finding = "may hold nulls" if nulls is None else f"has {nulls} nulls"
                 path = self.schema.path_text(column_id)
+                way_out = (
+                    "import copies instead, whose rows the table numbers (copy=True)"
+                    if column_id in self.numbered
+                    else f"make it nullable (alter().drop_not_null({path!r})), or copy the rows and "
+                    "fill them"
+                )
                 raise InvalidRequestError(
-                    f"{self.table}: {file.path} {finding} in the column {path}, which is NOT NULL; make "
-                    f"it nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
+                    f"{self.table}: {file.path} {finding} in the column {path}, which is NOT NULL; "
+                    f"{way_out}"
                 )
 
     def _partition(
