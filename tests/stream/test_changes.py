@@ -307,6 +307,39 @@ def test_changes_add_up_where_a_rollback_restores_a_column(
         assert {row: count for row, count in rows.items() if count} == {(1, 10): 1, (2, 20): 1}
 
 
+@pytest.mark.parametrize(("key", "ids"), [([], None), ([], "true"), (["id"], None)])
+def test_rows_that_are_changed_after_their_column_was_narrowed(
+    tmp_path: Path, key: list[str], ids: str | None
+) -> None:
+    """Their values before are in segments of the wider type, which no commit need remove."""
+    table = Catalog(tmp_path).create_table(
+        "t", "id BIGINT, n BIGINT, x STRUCT<a: BIGINT>", primary_key=key
+    )
+    if ids:
+        table.alter().set_property("row_ids", ids).commit()
+    rows = [{"id": i, "n": 10 * i, "x": {"a": i}} for i in (1, 2, 3)]
+    table.append(pa.Table.from_pylist(rows))
+    table.alter().narrow("n", "INT").narrow("x.a", "SMALLINT").commit()
+    version = table.update({"n": 7}, [("id", "=", 1)])
+    table.delete([("id", "=", 2)])
+    old, new = (1, 10, {"a": 1}), (1, 7, {"a": 1})
+    as_update = ("update_preimage", "update_postimage") if key or ids else ("delete", "insert")
+    expected = [
+        (*old, as_update[0], version),
+        (*new, as_update[1], version),
+        (2, 20, {"a": 2}, "delete", version + 1),
+    ]
+    changes = table.changes(version, version + 1)
+    assert short(changes) == sorted(expected, key=repr)
+    arrow = changes.to_arrow().schema
+    assert (arrow.field("n").type, arrow.field("x").type.field("a").type) == (
+        pa.int32(),
+        pa.int16(),
+    )
+    net = table.changes(version, version + 1, net=True)
+    assert [row[:-1] for row in short(net)] == [row[:-1] for row in sorted(expected, key=repr)]
+
+
 def test_expired_versions_are_refused(plain: Table) -> None:
     plain.maintenance.expire(timedelta(0), 2, dry_run=False, force=True)
     assert plain.state.floor >= 3

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.features import NARROWED
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.model.ddl import render_type
@@ -140,6 +141,9 @@ def plan_changes(
     )
     steps = read_steps(history, end, first, last)
     versions = {version for step in steps for version in step.schema_versions}
+    if NARROWED in end.features.read and end.schema.is_keyed:
+        # Rows are compared with those of their keys in segments that no step adds or removes.
+        versions |= {*schema_versions(end.segments)}
     state = readable(replace(end, properties=_kept(end)), versions, table)
     output = _output(state, request, table)
     kept = [step for step in steps if not keeps_rows(step, state)]
