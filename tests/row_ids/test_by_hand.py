@@ -266,6 +266,35 @@ def test_the_feed_pairs_the_images_of_a_row(catalog: Catalog, how: str) -> None:
     assert [row[0] for row in changes(table, 3, net=True) if row[1] == 2] == []
 
 
+@pytest.mark.parametrize("row_changes", ["copy", "mark"])
+def test_net_changes_leave_out_what_was_between(catalog: Catalog, row_changes: str) -> None:
+    """Versions of a row that are neither its first nor its last are in no order in segments."""
+    table = table_of(catalog, **IDS, row_changes=row_changes)
+    table.update({"v": 70}, [("n", "=", 5)])
+    table.update({"v": 80}, [("n", "=", 4)])
+    table.maintenance.compact(strategy="full")
+    table.overwrite(numbers(6, 7, 8))
+    table.append(numbers(9))
+    expected = [("delete", n, n) for n in (1, 2, 3, 4, 5)]
+    expected += [("insert", n, n) for n in (6, 7, 8, 9)]
+    for updates in (True, False):
+        feed = table.changes(3, net=True, updates=updates).to_arrow()
+        rows = zip(*(feed[name].to_pylist() for name in ("_change_type", "n", "v")), strict=True)
+        assert sorted(rows) == expected
+
+
+def test_net_changes_of_a_row_that_went_and_came_back(catalog: Catalog) -> None:
+    """Row 2 is changed, deleted, brought back as it was at first, and changed again."""
+    table = table_of(catalog, **IDS, row_changes="copy")
+    table.update({"v": 70}, [("n", "=", 2)])
+    table.delete([("n", "in", [2, 3])])
+    table.rollback(2)
+    table.update({"v": 90}, [("n", "=", 2)])
+    feed = table.changes(3, net=True).to_arrow()
+    rows = zip(*(feed[name].to_pylist() for name in ("_change_type", "n", "v")), strict=True)
+    assert sorted(rows) == [("update_postimage", 2, 90), ("update_preimage", 2, 2)]
+
+
 @pytest.mark.thorough
 def test_rows_that_are_moved_to_another_partition_are_updates(catalog: Catalog) -> None:
     table = catalog.create_table("t", "n BIGINT, v BIGINT", partitioned_by=["v"], properties=IDS)

@@ -313,18 +313,30 @@ def _unmatched(
     if old.num_rows and new.num_rows:
         kept = unpaired(old, new)
         old, new = (part.take(indices(at)) for part, at in zip((old, new), kept, strict=True))
-    rows = old.num_rows + new.num_rows
-    if not rows:
+    if not old.num_rows + new.num_rows:
         return
     columns = [pa.concat_arrays([old.column(at), new.column(at)]) for at in range(len(schema))]
-    groups = integers(groups_of([numbered(column) for column in columns], rows))
-    ours, theirs = groups[: old.num_rows], groups[old.num_rows :]
-    counts = [np.bincount(ids, minlength=groups.max() + 1) for ids in (ours, theirs)]
-    for side, part, ids in ((OLD, old, ours), (NEW, new, theirs)):
-        surplus = counts[side] - counts[1 - side]
-        kept_rows = np.flatnonzero(ranks(ids) < surplus[ids])
-        if len(kept_rows):
-            yield side, part.select(range(len(schema))).take(indices(kept_rows))
+    kept_rows = surplus(columns, old.num_rows, new.num_rows)
+    for side, part, places in zip((OLD, NEW), (old, new), kept_rows, strict=True):
+        if len(places):
+            yield side, part.select(range(len(schema))).take(indices(places))
+
+
+def surplus(columns: Sequence[pa.Array], old: int, new: int) -> tuple[Places, Places]:
+    """The places in each set of the rows that occur more often there; others are left out in pairs.
+
+    Args:
+        columns: of the rows of both sets, the old ones first.
+        old, new: the number of rows of each set.
+    """
+    groups = integers(groups_of([numbered(column) for column in columns], old + new))
+    sides = groups[:old], groups[old:]
+    least = int(groups.max(initial=0)) + 1
+    ours, theirs = (np.bincount(ids, minlength=least) for ids in sides)
+    return (
+        np.flatnonzero(ranks(sides[OLD]) < (ours - theirs)[sides[OLD]]),
+        np.flatnonzero(ranks(sides[NEW]) < (theirs - ours)[sides[NEW]]),
+    )
 
 
 def _of_side(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from versioned_catalog.model.arrow import integers
 from versioned_catalog.read.row_hashes import indices
 from versioned_catalog.stream.keyed_changes import NOTHING, Pairs, Places
-from versioned_catalog.stream.row_difference import NEW, OLD, ranks, without_pairs
+from versioned_catalog.stream.row_difference import NEW, OLD, ranks, surplus, without_pairs
 from versioned_catalog.write.writer import Spill
 
 
@@ -82,15 +82,27 @@ def _of_part(
         for at, field in enumerate(schema)
     ]
     rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+    if rows.num_rows and _is_repeated(integers(rows.columns[-1]), count):
+        kept = surplus(rows.columns, count, rows.num_rows - count)
+        rows, count = (
+            rows.take(indices(np.concatenate([kept[OLD], kept[NEW] + count]))),
+            len(kept[OLD]),
+        )
     if rows.num_rows:
         yield Matched(rows, _pairs(integers(rows.columns[-1]), count))
 
 
-def _pairs(ids: Places, count: int) -> Pairs:
-    """Pairs of rows with the same ID, of which the first ``count`` are the old ones.
+def _is_repeated(ids: Places, count: int) -> bool:
+    """Whether an ID is in one set several times: a range of commits may change a row again and again.
 
-    An ID may be there several times: a range of commits may remove a row, bring it back and remove it.
+    Each version of such a row but the first and the last is in both sets, and has to be left out: else
+    rows would be matched that do not follow each other.
     """
+    return any(len(np.unique(side)) < len(side) for side in (ids[:count], ids[count:]))
+
+
+def _pairs(ids: Places, count: int) -> Pairs:
+    """Pairs of rows with the same ID, of which the first ``count`` are the old ones."""
     turns = np.concatenate([ranks(ids[:count]), ranks(ids[count:])])
     order = np.lexsort((np.arange(len(ids)), turns, ids))
     same = (ids[order][1:] == ids[order][:-1]) & (turns[order][1:] == turns[order][:-1])
