@@ -89,7 +89,7 @@ class JointCommit:
     names: Mapping[str, str]
 
     def run(self) -> dict[str, int]:
-        """Commit everything or nothing; return the new versions of the logs, by their locations.
+        """Commit everything or nothing; return the new versions of the logs changed, by their locations.
 
         Raises:
             CommitConflictError: another commit conflicts with the transaction, or has aborted it.
@@ -109,7 +109,7 @@ class JointCommit:
         return {
             each.stage.store.url: each.prepared[-1][1].version
             for each in participants
-            if each.prepared
+            if each.prepared and each.stage.staged
         }
 
     def _participants(self) -> list[_Participant]:

@@ -53,6 +53,16 @@ def test_changes_of_several_tables_become_visible_at_once(tmp_path: Path) -> Non
     assert catalog.find_transaction(transaction.id) == "commit"
 
 
+def test_a_transaction_reports_versions_of_what_it_changed_alone(tmp_path: Path) -> None:
+    """A table that a serializable transaction has only read gets an entry, too, and no change."""
+    catalog = bank(tmp_path)
+    with catalog.transaction(*TABLES, isolation="serializable") as transaction:
+        assert read(transaction.table("n.b")) == {1: 10, 2: 20}
+        transaction.table("n.a").upsert(rows({1: 9}))
+    assert operations(catalog, "n.b")[-1] == "guard"
+    assert transaction.versions == {"n.a": catalog.load_table("n.a").version}
+
+
 def test_an_exception_discards_everything(tmp_path: Path) -> None:
     catalog = bank(tmp_path)
     try:
