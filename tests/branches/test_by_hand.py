@@ -98,6 +98,16 @@ def test_a_branch_shows_the_version_that_it_began_at(table: Table) -> None:
     assert ids(table.as_of("old")) == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_the_times_of_a_branch_grow_from_its_base_on(table: Table) -> None:
+    table.create_branch("b", 1)
+    table.create_branch("c")
+    for name, base in (("b", 1), ("c", 2)):
+        branch = table.branch(name)
+        times = branch.inspect.history()["time"].to_pylist()[-2:]
+        assert branch.version == base + 1
+        assert times[0] < times[1]
+
+
 def test_versions_of_a_branch_are_its_own(table: Table) -> None:
     table.create_branch("b")
     branch = table.branch("b")

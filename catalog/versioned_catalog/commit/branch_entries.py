@@ -14,6 +14,7 @@ from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.entry_json import commit_to_bytes
 from versioned_catalog.log.features import BRANCHES, Features
 from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.times import next_time
 
 _FEATURES = Features(frozenset({BRANCHES}), frozenset({BRANCHES}))
 
@@ -69,7 +70,7 @@ def _first_entry(attempt: Attempt[MakeBranch], then: TableState, branch: Branch)
             head,
             version=branch.base + 1,
             features=then.features | _FEATURES,
-            time=max(then.time, attempt.state.time),
+            time=next_time(then.time, attempt.state.time),
         ),
         branch.first_id,
         floor=branch.base or None,
