@@ -270,5 +270,4 @@ shredded.tested_by(
     "cases.json",
     "Variants that are shredded into columns are read as they were before.",
     ALL_FILES,
-    "they are refused when they are imported, and named; other variants are read.",
 )

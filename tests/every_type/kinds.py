@@ -495,7 +495,6 @@ OPAQUE = (
             **_OPAQUE,
             "map key": "INVALID_MAP_KEY_TYPE",
             "arrow: map key": "",
-            "import": "it is a shredded VARIANT; rewrite it without shredding",
             "arrow: import": "",
         },
     ),

@@ -47,6 +47,8 @@ class Form(enum.Enum):
     JULIAN = "julian"
     JULIAN_MILLIS = "julian_millis"
     JULIAN_INT96 = "julian_int96"
+    SHREDDED = "shredded"
+    SHREDDED_OTHER = "shredded_other"
 
 
 _TYPES: dict[Form, tuple[DataType, ...]] = {
@@ -66,9 +68,13 @@ _TYPES: dict[Form, tuple[DataType, ...]] = {
     Form.JULIAN: (Atom.DATE, Atom.TIMESTAMP),
     Form.JULIAN_MILLIS: (Atom.TIMESTAMP,),
     Form.JULIAN_INT96: (Atom.TIMESTAMP,),
+    Form.SHREDDED: (Atom.VARIANT,),
+    Form.SHREDDED_OTHER: (Atom.VARIANT,),
 }
 JULIAN = (Form.JULIAN, Form.JULIAN_MILLIS, Form.JULIAN_INT96)
 """The forms whose values are of the hybrid Julian and Gregorian calendar."""
+SHREDDED = (Form.SHREDDED, Form.SHREDDED_OTHER)
+"""The forms of a VARIANT whose values are in columns of their own; Spark does not read the second."""
 _OF_TIME = (Form.MILLIS, Form.NANOS, Form.NANOS_CUT)
 
 

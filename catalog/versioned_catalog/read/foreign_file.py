@@ -27,6 +27,7 @@ from versioned_catalog.model.types import (
     is_text,
 )
 from versioned_catalog.read.foreign_values import Calendar, calendar_of, own_array
+from versioned_catalog.read.shredding import shredded_form
 from versioned_catalog.storage.footer import Footer
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet
@@ -175,6 +176,8 @@ def leaf_count(type_: Any) -> int:
 
 def _holds(type_: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
     """Whether a leaf of a file has the type and form of a column."""
+    if column.type is Atom.VARIANT:
+        return _is_variant(type_, form)
     if is_opaque(column.type):
         return bool(pa.types.is_struct(type_))
     if form is Form.NULL or pa.types.is_null(type_):
@@ -204,6 +207,14 @@ def _holds(type_: pa.DataType, physical: str, column: Column, form: Form | None)
             return seen.form is Form.MILLIS
         case _:
             return seen.form is form and is_stored_alike(seen.type, column.type)
+
+
+def _is_variant(type_: pa.DataType, form: Form | None) -> bool:
+    """Whether a group is a VARIANT of a form."""
+    try:
+        return shredded_form(type_) is form
+    except InvalidRequestError:
+        return False
 
 
 def _is_native(seen: SeenAs, column: Column) -> bool:

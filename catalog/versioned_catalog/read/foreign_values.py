@@ -26,10 +26,11 @@ from versioned_catalog.model.calendars import (
     gregorian_timestamps,
 )
 from versioned_catalog.model.id_map import IdMap
-from versioned_catalog.model.parquet_forms import JULIAN, Form
+from versioned_catalog.model.parquet_forms import JULIAN, SHREDDED, Form
 from versioned_catalog.model.types import Array, Atom, Column, DataType, Struct, children
 from versioned_catalog.read import arrays
 from versioned_catalog.read.projection import physical
+from versioned_catalog.read.shredding import whole_variants
 from versioned_catalog.storage.footer import Footer
 
 _VERSION = b"org.apache.spark.version"
@@ -224,6 +225,8 @@ def own_array(
     """
     target = to_arrow_type(physical(column).type)
     array = _stored(array)
+    if column.type is Atom.VARIANT and id_map.columns[column.id].form in SHREDDED:
+        return whole_variants(array, column.name)
     if array.type.equals(target) and not calendar.is_hybrid:
         return array
     if pa.types.is_null(array.type):

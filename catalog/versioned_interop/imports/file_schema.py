@@ -35,6 +35,7 @@ from versioned_catalog.model.types import (
 from versioned_catalog.model.widening import MOST_DIGITS, widens
 from versioned_catalog.read.foreign_file import OpenedFile, is_list, leaf_count
 from versioned_catalog.read.foreign_values import Julian
+from versioned_catalog.read.shredding import shredded_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,7 @@ class _Reader:
         if self.leaves is not None and len(path) > TYPE_DEPTH:
             raise InvalidRequestError(f"it is nested more than {TYPE_DEPTH} deep")
         if path in self.variants:
-            return _variant(name, arrow)
+            return self._variant(name, arrow, at)
         if pa.types.is_null(arrow):
             return FileColumn(name, Kind.VOID)
         if pa.types.is_struct(arrow):
@@ -274,6 +275,21 @@ class _Reader:
             raise InvalidRequestError(julian)
         return FileColumn(name, Kind.LEAF, seen.type, julian or seen.form)
 
+    def _variant(self, name: str, arrow: Any, at: int) -> FileColumn:
+        form = shredded_form(arrow)
+        for place in range(at, at + leaf_count(arrow)):
+            leaf = None if self.leaves is None else self.leaves[place]
+            if leaf is not None and leaf.physical_type == "INT96":
+                raise InvalidRequestError(
+                    "it is a VARIANT shredded as INT96, which Parquet does not define"
+                )
+            if place in self.julian:
+                raise InvalidRequestError(
+                    "it is a shredded VARIANT with dates or timestamps of the Julian calendar, as "
+                    "Spark 2 or the LEGACY mode wrote them; rewrite the file with Spark"
+                )
+        return FileColumn(name, Kind.LEAF, Atom.VARIANT, form)
+
     def _map(self, name: str, arrow: Any, path: tuple[str, ...], at: int) -> FileColumn:
         key = self.column(arrow.key_field, (*path, "key_value", "key"), at)
         after = at + leaf_count(arrow.key_type)
@@ -291,15 +307,6 @@ class _Reader:
         prefix = ".".join((*path, "list", "element"))
         leaf_path = self.leaves[at].path
         return bool(leaf_path == prefix or leaf_path.startswith(f"{prefix}."))
-
-
-def _variant(name: str, arrow: Any) -> FileColumn:
-    names = [part.name for part in arrow]
-    if "typed_value" in names:
-        raise InvalidRequestError("it is a shredded VARIANT; rewrite it without shredding")
-    if sorted(names) != ["metadata", "value"]:
-        raise InvalidRequestError("it is a VARIANT without a value")
-    return FileColumn(name, Kind.LEAF, Atom.VARIANT)
 
 
 def plain(arrow: Any) -> Any:

@@ -73,6 +73,7 @@ _EXACT = {
     Form.INT96: (Atom.TIMESTAMP,),
     Form.MILLIS: (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ),
     **dict.fromkeys(JULIAN, (Atom.DATE, Atom.TIMESTAMP)),
+    Form.SHREDDED: (Atom.VARIANT,),
 }
 """The forms that Spark's reader converts to these types as Python does."""
 
