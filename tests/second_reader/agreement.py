@@ -50,16 +50,32 @@ def same(ours: pa.Table, second: pa.Table, what: str) -> int:
     return sum(one.values())
 
 
-def agree(ours: Table, second: SecondTable, versions: Iterable[int] | None = None) -> int:
-    """Compare versions, tags and times, by default all; the number of rows that were compared."""
-    assert second.version == ours.version
-    compared = same(ours.scan().to_arrow(), second.read(), "the newest version")
-    for version in second.versions if versions is None else versions:
-        what = f"version {version}"
-        compared += same(ours.scan(version=version).to_arrow(), second.read(version), what)
-    for tag in ours.tags:
-        compared += same(ours.scan(version=tag).to_arrow(), second.read(tag), f"tag {tag}")
+def scanned(ours: Any, version: int | str | None, row_ids: bool) -> pa.Table:
+    """The rows of a version of a ``Table`` or of a view of one, perhaps with their IDs."""
+    if not row_ids:
+        return ours.scan(version=version).to_arrow()
+    names = ours.scan(version=version, limit=0).to_arrow().schema.names
+    quoted = [f"`{name.replace('`', '``')}`" for name in names]
+    return ours.scan([*quoted, "_row_id", "_row_updated"], version=version).to_arrow()
+
+
+def agree_on(
+    ours: Any, second: SecondTable, version: int | str | None = None, pin: str | None = None
+) -> int:
+    """Compare a version, with row IDs if it has any; the number of rows."""
+    row_ids = second.state(version).has_row_ids
+    shown = second.read(version, pin=pin, row_ids=row_ids)
+    what = "the newest version" if version is None else f"version {version}"
+    compared = same(scanned(ours, version, row_ids), shown, what)
+    assert not row_ids or len(set(shown["_row_id"].to_pylist())) == compared, f"{what}: an ID twice"
     return compared
+
+
+def agree(ours: Table, second: SecondTable, versions: Iterable[int] | None = None) -> int:
+    """Compare the newest version, others, by default all, and tags; the number of rows."""
+    assert second.version == ours.version
+    others = second.versions if versions is None else versions
+    return sum(agree_on(ours, second, version) for version in (None, *others, *ours.tags))
 
 
 def agree_at(folder: Path, ours: Table, roots: dict[str, Path] | None = None) -> int:

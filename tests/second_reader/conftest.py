@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
 from versioned_catalog import limits
-from versioned_catalog.log import commit_log, deltas, reader
+from versioned_catalog.log import commit_log, decisions, deltas, reader
 
 
 @pytest.fixture
@@ -19,4 +20,5 @@ def files_of_large_tables() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(commit_log, "LARGE", 1)
         patch.setattr(reader, "MANY_ENTRIES", 2)
         patch.setattr(limits, "MANIFEST_FROM", 0)
+        patch.setattr(decisions, "GRACE", timedelta(0))  # nobody waits for the dead
         yield patch

@@ -1,4 +1,4 @@
-"""Random histories of one table, driven through the public interface of ``versioned_catalog``.
+"""Random histories of a table, and of another one beside it, driven through the public interface.
 
 A step that the library refuses changes nothing; ``History.done`` counts those that were not refused.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,10 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from second_reader.agreement import agree, same
-from second_reader.reader import Problem, SecondTable, open_table
-from second_reader.values import WIDER, rows, some_type, value
-from versioned_catalog import Catalog, Table, VersionedError
+from second_reader import transacting
+from second_reader.values import NARROWER, WIDER, rows, small_value, some_type, value
+from versioned_catalog import Catalog, Table
 
 NOW = timedelta(0)
 KEYS = ["INT", "BIGINT", "STRING", "DATE", "DECIMAL(5,2)", "SMALLINT", "BINARY", "CHAR(4)"]
@@ -28,7 +27,7 @@ NAMES = ["v", "w", "x", "y", "Ünï", "a.b", "z z"]
 
 
 class History:
-    """One table, and the steps that change it."""
+    """The table ``t`` and the steps that change it, and ``u``, which takes part in transactions."""
 
     def __init__(self, folder: Path, seed: str) -> None:
         self.rng = Random(seed)
@@ -37,15 +36,14 @@ class History:
         self.warehouse = folder / "w"
         self.roots = {"lake": self.lake, "this-warehouse": self.warehouse}
         self.catalog = Catalog(self.warehouse, roots={"lake": self.lake})
-        self.table = self.create()
+        self.table = self.create("t")
+        self.create("u")
         self.done: Counter[str] = Counter()
-        self.clones: list[str] = []
 
     # Creating
 
     def definition(self) -> dict[str, Any]:
         rng = self.rng
-        self.keys: tuple[str, ...] = ()
         columns = [f"`{name}` {some_type(rng)[0]}" for name in rng.sample(NAMES, rng.randint(1, 4))]
         more: dict[str, Any] = {"properties": {}}
         if rng.random() < 0.15:
@@ -53,10 +51,10 @@ class History:
         if rng.random() < 0.5:
             keys = ["k", "l"][: rng.randint(1, 2)]
             columns += [f"{name} {rng.choice(KEYS)} NOT NULL" for name in keys]
-            more["primary_key"], self.keys = keys, tuple(keys)
+            more["primary_key"] = keys
         if rng.random() < 0.4:
             columns.append(f"ts {rng.choice(INDEXES)} NOT NULL")
-            more["time_index"], self.keys = "ts", (*self.keys, "ts")
+            more["time_index"] = "ts"
             if rng.random() < 0.5:
                 more["properties"]["ttl"] = rng.choice(["60 days", "1000 days", "52 weeks"])
         if "primary_key" in more:
@@ -64,15 +62,16 @@ class History:
         else:
             columns += ["k INT"]
             more["properties"]["row_changes"] = rng.choice(["auto", "copy", "mark"])
-            self.keys = self.keys or ("k",)
+            if rng.random() < 0.4:
+                more["properties"]["row_ids"] = "true"
             more["partitioned_by"] = rng.choice([[], ["k"], ["bucket(2, k)"], ["truncate(3, k)"]])
             if "time_index" not in more and rng.random() < 0.3:
                 more["properties"]["sort_by"] = "k"
         rng.shuffle(columns)
         return {"schema": ", ".join(columns), **more}
 
-    def create(self) -> Table:
-        return self.catalog.create_table("t", **self.definition())
+    def create(self, name: str) -> Table:
+        return self.catalog.create_table(name, **self.definition())
 
     # What there is
 
@@ -108,12 +107,18 @@ class History:
                     kind = kind.value_type
         return kind
 
-    def written(self, schema: pa.Schema, count: int) -> pa.Table:
-        return rows(self.rng, schema, count, self.keys)
+    def keys(self, table: Table) -> list[str]:
+        """The columns that have few values, so that conditions and upserts meet rows."""
+        return [name for name in ("k", "l", "ts") if name in self.arrow(table).names]
+
+    def written(self, table: Table, count: int) -> pa.Table:
+        return rows(self.rng, self.arrow(table), count, self.keys(table))
 
     def target(self) -> Table:
-        """The table, sometimes a branch of it, or through a pin."""
+        """The table, sometimes the other one, a branch, or through a pin."""
         self.table.refresh()
+        if self.rng.random() < 0.1:
+            return self.catalog.load_table("u")
         if self.table.branches and self.rng.random() < 0.4:
             return self.table.branch(self.rng.choice(sorted(self.table.branches)))
         pins = sorted(self.table.state.pins)
@@ -123,45 +128,39 @@ class History:
 
     # Rows
 
-    def append(self) -> None:
-        table = self.target()
-        new = self.written(self.arrow(table), self.rng.choice([1, 3, 8, 20]))
+    def append(self, table: Table) -> None:
+        new = self.written(table, self.rng.choice([1, 3, 8, 20]))
         if self.rng.random() < 0.3:
             left_out = self.rng.choice(new.schema.names)
-            if left_out not in self.keys:
+            if left_out not in self.keys(table):
                 new = new.drop_columns([left_out])
         table.append(new)
 
-    def patch(self) -> None:
-        table = self.target()
-        new = self.written(self.arrow(table), 5)
-        kept = [name for name in new.schema.names if name in self.keys or self.rng.random() < 0.5]
+    def patch(self, table: Table) -> None:
+        new, keys = self.written(table, 5), self.keys(table)
+        kept = [name for name in new.schema.names if name in keys or self.rng.random() < 0.5]
         table.upsert(new.select(kept), partial=True)
 
     def condition(self, table: Table) -> list[tuple[str, str, Any]]:
-        field = self.arrow(table).field(self.rng.choice(["k", *self.keys]))
+        field = self.arrow(table).field(self.rng.choice(self.keys(table)))
         draw = (
             self.rng if self.rng.random() < 0.5 else Random(f"{field.name}{self.rng.randrange(4)}")
         )
         return [(field.name, self.rng.choice(["=", "=", "<", ">="]), value(draw, field.type))]
 
-    def delete(self) -> None:
-        table = self.target()
+    def delete(self, table: Table) -> None:
         table.delete(self.condition(table))
 
-    def update(self) -> None:
-        table = self.target()
-        others = [field for field in self.arrow(table) if field.name not in self.keys]
+    def update(self, table: Table) -> None:
+        others = [field for field in self.arrow(table) if field.name not in self.keys(table)]
         field = self.rng.choice(others)
         table.update({f"`{field.name}`": value(self.rng, field.type)}, self.condition(table))
 
-    def delete_keys(self) -> None:
-        table = self.target()
-        table.delete_keys(self.written(self.arrow(table), 3).select(table.primary_key))
+    def delete_keys(self, table: Table) -> None:
+        table.delete_keys(self.written(table, 3).select(table.primary_key))
 
-    def overwrite(self) -> None:
-        table = self.target()
-        new = self.written(self.arrow(table), 4)
+    def overwrite(self, table: Table) -> None:
+        new = self.written(table, 4)
         how: list[Callable[[], object]] = [
             lambda: table.overwrite(new),
             lambda: table.overwrite_partitions(new),
@@ -171,8 +170,7 @@ class History:
 
     # Schemas
 
-    def alter(self) -> None:
-        table = self.target()
+    def alter(self, table: Table) -> None:
         alter = table.alter()
         for _ in range(self.rng.randint(1, 2)):
             self.change(alter, table)
@@ -212,9 +210,8 @@ class History:
             more["nullable"] = self.rng.random() < 0.5
         alter.add_column(path, kind, **more)
 
-    def widen(self) -> None:
+    def widen(self, table: Table) -> None:
         """Widen a column by its own type, which succeeds more often than ``change``."""
-        table = self.target()
         for _ in range(8):
             path = self.rng.choice(self.paths(table))
             ddl = str(self.kind_of(table, path))
@@ -225,15 +222,27 @@ class History:
                 table.alter().change_type(path, self.rng.choice(WIDER[names[ddl]])).commit()
                 return
 
-    def properties(self) -> None:
+    def narrow(self, table: Table) -> None:
+        """Narrow a column, often after all rows got a value that fits."""
+        for _ in range(8):
+            path = self.rng.choice(self.paths(table))
+            kind = self.kind_of(table, path)
+            if narrower := NARROWER.get(str(kind)):
+                if len(path) == 1 and self.rng.random() < 0.7:
+                    table.update({f"`{path[0]}`": small_value(self.rng, kind)})
+                table.alter().narrow(path, self.rng.choice(narrower)).commit()
+                return
+
+    def properties(self, table: Table) -> None:
         key, values = self.rng.choice(
             [
                 ("ttl", ["60 days", "700 days"]),
                 ("row_changes", ["mark", "copy"]),
                 ("owner", ["a", "b"]),
+                ("row_ids", ["true"]),
             ]
         )
-        alter = self.target().alter()
+        alter = table.alter()
         if self.rng.random() < 0.3:
             alter.unset_property(key).commit()
         else:
@@ -279,24 +288,21 @@ class History:
         if self.rng.random() < 0.6:
             self.table = self.catalog.undrop("t")
         else:
-            self.table = self.create()
+            self.table = self.create("t")
 
     def replace(self) -> None:
         self.table = self.catalog.replace_table("t", **self.definition())
 
     def clone(self) -> None:
-        name = f"c{len(self.clones)}"
-        clone = self.catalog.clone_table(
-            name, self.table.refresh(), shallow=self.rng.random() < 0.5
-        )
-        self.clones.append(name)
-        clone.append(self.written(self.arrow(clone), 2))
+        name, shallow = f"c{self.rng.randrange(1000)}", self.rng.random() < 0.5
+        clone = self.catalog.clone_table(name, self.table.refresh(), shallow=shallow)
+        clone.append(self.written(clone, 2))
 
     # Files
 
     def adopt(self) -> None:
         table = self.table.refresh()
-        new = self.written(self.arrow(table), 4)
+        new = self.written(table, 4)
         aliases = {}
         if self.rng.random() < 0.5:
             new = new.rename_columns([f"of {name}" for name in new.schema.names])
@@ -304,7 +310,7 @@ class History:
         path = self.lake / f"{self.rng.randrange(10**9)}.parquet"
         pq.write_table(new, path, coerce_timestamps=self.rng.choice([None, "us"]))
         if table.primary_key:
-            return self.append()
+            return self.append(table)
         table.import_files(path, aliases=aliases, evolve=True, copy=self.rng.random() < 0.1)
 
     # Maintenance
@@ -326,99 +332,40 @@ class History:
         time.sleep(0.015)
         self.table.refresh().maintenance.vacuum(NOW, dry_run=False, force=True)
 
-    STEPS = (
-        *(
-            [append] * 8
-            + [patch] * 3
-            + [delete] * 4
-            + [update] * 4
-            + [delete_keys] * 2
-            + [overwrite]
-        ),
-        *(
-            [alter] * 12
-            + [widen] * 3
-            + [properties, pin, pin, retire, tag, rollback, branch, branch]
-        ),
-        *(
-            [
-                merge,
-                merge,
-                drop_branch,
-                adopt,
-                adopt,
-                compact,
-                compact,
-                resolve,
-                resolve,
-                expire,
-                vacuum,
-            ]
-        ),
+    # Choosing
+
+    CHANGES = (
+        *([append] * 8 + [patch] * 3 + [delete] * 4 + [update] * 4 + [delete_keys] * 2),
+        *([overwrite] + [alter] * 12 + [widen] * 3 + [narrow] * 4 + [properties] * 2),
+    )
+    OTHERS = (
+        *([pin, pin, retire, tag, rollback, branch, branch, merge, merge, drop_branch]),
+        *([adopt, adopt, compact, compact, resolve, resolve, expire, vacuum]),
+        *transacting.STEPS,
     )
     RARE = (drop, replace, clone)
-    KEYED = (patch, delete_keys, resolve)
 
-    def step(self) -> None:
-        step = self.rng.choice(self.STEPS if self.rng.random() < 0.95 else self.RARE)
-        if step in self.KEYED and not self.table.primary_key:
+    def change_rows_or_schema(self, table: Table) -> str:
+        """Do one of the steps that also branches, pins and transactions take; its name."""
+        step = self.rng.choice(self.CHANGES)
+        if step in (History.patch, History.delete_keys) and not table.primary_key:
             step = History.append
+        step(self, table)
+        return step.__name__
+
+    def step(self) -> str:
+        """Do a step that is drawn; its name, or what was refused."""
+        kind = self.rng.random()
+        step = self.rng.choice(self.OTHERS if kind < 0.35 else self.RARE)
+        if step is History.resolve and not self.table.primary_key:
+            step = History.compact
+        name = step.__name__ if kind < 0.4 else "change"
         try:
-            step(self)
-            self.done[step.__name__] += 1
-        except (VersionedError, pa.ArrowException, IndexError, KeyError) as error:
-            self.done[f"{step.__name__} refused"] += 1
-            self.refused = error
-
-    # Comparing
-
-    def compare(self, versions: int = 4) -> int:
-        """Compare what both readers show; the number of rows that were compared."""
-        ours = self.catalog.load_table("t")
-        folder = Path(ours.location)
-        second = open_table(folder, self.roots)
-        compared = agree(
-            ours, second, self.rng.sample(second.versions, min(versions, len(second.versions)))
-        )
-        compared += self.compare_times(ours, second)
-        for label in sorted(ours.state.pins):
-            version = self.rng.choice([None, self.rng.choice(second.versions)])
-            compared += self.compare_pin(ours, second, label, version)
-        for name in sorted(ours.branches):
-            branch, other = ours.branch(name), second.branch(name)
-            some = self.rng.sample(other.versions, min(versions, len(other.versions)))
-            compared += agree(branch, other, some)
-        for name in self.clones:
-            clone = self.catalog.load_table(name)
-            compared += agree(clone, open_table(Path(clone.location), self.roots))
-        return compared
-
-    def compare_times(self, ours: Table, second: SecondTable) -> int:
-        when = datetime.now(UTC) - timedelta(seconds=self.rng.random())
-        try:
-            expected = ours.scan(timestamp=when).to_arrow()
-        except VersionedError:
-            try:
-                second.read(time=when)
-            except Problem:
-                return 0
-            raise
-        return same(expected, second.read(time=when), f"at {when}")
-
-    def compare_pin(self, ours: Table, second: SecondTable, label: str, version: int | None) -> int:
-        compared = 0
-        for overflow in ("error", "null"):
-            what = f"pin {label} at {version}, {overflow}"
-            try:
-                expected = ours.seen_as(label, overflow=overflow).scan(version=version).to_arrow()
-            except VersionedError as error:
-                try:
-                    second.read(version, pin=label, nulls=overflow == "null")
-                except Problem:
-                    continue
-                if "can't be read as" in str(error):  # of segments without rows that are shown
-                    continue
-                raise AssertionError(f"{what}: only ours refuses: {error}") from error
-            shown = second.read(version, pin=label, nulls=overflow == "null")
-            compared += same(expected, shown, what)
-        return compared
+            if kind < 0.4:
+                step(self)
+            else:
+                name = self.change_rows_or_schema(self.target())
+        except transacting.REFUSED as error:
+            name, self.refused = f"{name} refused", error
+        self.done[name] += 1
+        return name

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
+from collections.abc import Sequence
 from decimal import Decimal
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
+VARIANT = pa.struct(
+    [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]
+)
+SHAPE = pa.struct([pa.field("srid", pa.int32(), False), pa.field("wkb", pa.binary(), False)])
+POINT = struct.pack("<BIdd", 1, 1, 4.0, 5.0)
 LEAVES: dict[str, pa.DataType] = {
     **{"BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32()},
     **{"BIGINT": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "STRING": pa.string()},
@@ -21,7 +28,9 @@ LEAVES: dict[str, pa.DataType] = {
     },
     **{"TIMESTAMP": pa.timestamp("us", "UTC"), "TIMESTAMP_NTZ": pa.timestamp("us")},
     **{"TIME(6)": pa.time64("us"), "INTERVAL DAY TO SECOND": pa.duration("us")},
-    "INTERVAL HOUR TO MINUTE": pa.duration("us"),
+    **{"INTERVAL HOUR TO MINUTE": pa.duration("us"), "INTERVAL YEAR TO MONTH": pa.int32()},
+    **{"STRING COLLATE UTF8_LCASE": pa.string(), "VOID": pa.null(), "VARIANT": VARIANT},
+    "GEOMETRY(4326)": SHAPE,
 }
 WIDER = {
     **{"TINYINT": ["SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(12,2)"]},
@@ -36,7 +45,16 @@ WIDER = {
     },
     **{"DATE": ["TIMESTAMP_NTZ"], "CHAR(4)": ["VARCHAR(4)", "VARCHAR(9)", "STRING"]},
     **{"VARCHAR(4)": ["VARCHAR(9)", "STRING"], "VARCHAR(9)": ["STRING"]},
+    "VOID": ["INT", "STRING", "DECIMAL(5,2)", "VARIANT", "DATE"],
 }
+NARROWER = {
+    **{"int16": ["TINYINT"], "int32": ["TINYINT", "SMALLINT"], "int64": ["TINYINT", "INT"]},
+    **{"double": ["FLOAT", "INT", "TINYINT"], "decimal128(12, 2)": ["INT", "DECIMAL(5,2)"]},
+    **{"decimal128(10, 0)": ["SMALLINT"], "decimal128(22, 2)": ["BIGINT"]},
+    **{"decimal128(7, 3)": ["DECIMAL(5,2)"], "decimal128(38, 10)": ["DECIMAL(5,2)"]},
+    **{"timestamp[us]": ["DATE"], "string": ["VARCHAR(4)", "VARCHAR(9)"]},
+}
+"""Narrower types by the Arrow types that they can come from, of which some are refused."""
 DAYS = [dt.date(2024, 2, 29), dt.date(2026, 11, 1), dt.date(1, 1, 1), dt.date(1969, 12, 31)]
 TIMES = [
     *(dt.datetime(2024, 2, 29), dt.datetime(2024, 2, 29, 12, 0, 0, 1), dt.datetime(1900, 1, 1, 1)),
@@ -66,6 +84,12 @@ def some_type(rng: Random, depth: int = 0) -> tuple[str, pa.DataType]:
 
 def value(rng: Random, kind: pa.DataType) -> Any:
     """A value, often one that others have, of an Arrow type as tables show it."""
+    if pa.types.is_null(kind):
+        return None
+    if kind == VARIANT:  # a small integer
+        return {"value": bytes([0x0C, rng.randrange(9)]), "metadata": b"\x01\x00\x00"}
+    if kind == SHAPE:
+        return {"srid": 4326, "wkb": POINT}
     if pa.types.is_struct(kind):
         return {field.name: maybe(rng, field) for field in kind}
     if pa.types.is_map(kind):
@@ -101,11 +125,21 @@ def value(rng: Random, kind: pa.DataType) -> Any:
     raise AssertionError(kind)
 
 
+def small_value(rng: Random, kind: pa.DataType) -> Any:
+    """A value that fits most narrower types."""
+    number = rng.randrange(1, 5)
+    if pa.types.is_timestamp(kind):
+        return dt.datetime(2024, 2, number)
+    if pa.types.is_decimal(kind):
+        return Decimal(number)
+    return str(number) if pa.types.is_string(kind) else number
+
+
 def maybe(rng: Random, field: pa.Field) -> Any:
     return None if field.nullable and rng.random() < 0.2 else value(rng, field.type)
 
 
-def rows(rng: Random, schema: pa.Schema, count: int, keys: tuple[str, ...] = ()) -> pa.Table:
+def rows(rng: Random, schema: pa.Schema, count: int, keys: Sequence[str] = ()) -> pa.Table:
     """Random rows; the columns ``keys`` have few values."""
     columns = []
     for field in schema:

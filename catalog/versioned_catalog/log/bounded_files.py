@@ -90,8 +90,11 @@ def check_attached(data: bytes, size: int, sum_: str, what: str, says: str, then
         )
 
 
-def load_document(data: bytes, what: str) -> dict[str, Json]:
-    """Parse an entry, a stub or the checkpoint of a warehouse, and check its checksum if it has one.
+def load_document(data: bytes, what: str, *, needs_checksum: bool = False) -> dict[str, Json]:
+    """Parse an entry, a stub, a decision or the checkpoint of a warehouse, and check its checksum.
+
+    Args:
+        needs_checksum: the file has a checksum also if it does not list the feature.
 
     Raises:
         CorruptTableError: it is not a JSON object, or was damaged since it was written.
@@ -103,7 +106,7 @@ def load_document(data: bytes, what: str) -> dict[str, Json]:
     value = load_json(data, what)
     if seal is None and CHECKSUM in value:
         raise CorruptTableError(f"{what} is damaged: its checksum is not in its place at the end")
-    if seal is None and CHECKSUMS in features_from_json(value).write:
+    if seal is None and (needs_checksum or CHECKSUMS in features_from_json(value).write):
         raise CorruptTableError(f"{what} is damaged: it lacks the checksum that its table needs")
     value.pop(CHECKSUM, None)
     return value

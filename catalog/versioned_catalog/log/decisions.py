@@ -100,7 +100,7 @@ def _read(store: Store, path: str, transaction_id: str) -> Decision | None:
     if data is None:
         return None
     what = f"{store.url}/{path}"
-    value = load_document(data, what)
+    value = load_document(data, what, needs_checksum=True)
     with naming_file(what):
         check_members(value, _DECISION_MEMBERS)
         if member(value, "transaction", str) != transaction_id:

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .documents import check_features, checkpoint_checksum, members, parse
+from .objects import check_objects
 from .problems import Corrupt
 from .schemas import kept_schemas
-from .state import RECORD, Segment, State, check_record, checked_mark
+from .segment_records import RECORD, Segment, check_record
+from .state import State, checked_mark
 
 REQUIRED = (
     "format features table_uuid version commit_id time created_version first_schema_version dropped"
@@ -21,9 +23,10 @@ REQUIRED = (
 )
 OPTIONAL = (
     "tags tags_kept pins consumers branches roots branch imported adoptions created_uuid statistics"
-    " older_schemas files removed marks"
+    " older_schemas files removed marks next_row_id"
 )
 DELTA = {"files", "removed", "marks"}
+ROW_IDS = {"first_row_id": "first", "row_updated": "updated", "row_ids_stored": "stored"}
 Rows = list[dict[str, Any]]
 
 
@@ -35,14 +38,13 @@ def read_file(path: Path) -> tuple[dict[str, Any], Rows, str | None]:
         file = pq.ParquetFile(io.BytesIO(data))
         document = parse(file.schema_arrow.metadata[b"versioned.state"], path.name)
         names = [*RECORD.split(), "sequence", "ordinal", "partition", "checksum", "extra"]
-        names += [
-            name for name in ("id_map", "constants", "mark") if name in file.schema_arrow.names
-        ]
+        more = ("id_map", "constants", "mark", *ROW_IDS)
+        names += [name for name in more if name in file.schema_arrow.names]
         rows: Rows = file.read(columns=names).to_pylist()
     except (OSError, KeyError, TypeError, pa.ArrowException) as error:
         raise Corrupt(f"{path.name}: {error!r}") from error
     features = check_features(document, path.name)
-    members(document, REQUIRED, OPTIONAL, path.name)
+    check_objects(members(document, REQUIRED, OPTIONAL, path.name), path.name)
     if document["version"] != int(path.name.split(".")[0]):
         raise Corrupt(f"{path.name} is of version {document['version']}")
     if checksum is None and ("checksums" in features or DELTA.issubset(document)):
@@ -60,6 +62,8 @@ def segment_of(row: dict[str, Any]) -> Segment:
     for name in ("id_map", "constants"):
         if row.get(name) is not None:
             record[name] = parse(row[name], name)
+    row_ids = {member: row[name] for name, member in ROW_IDS.items() if row.get(name) is not None}
+    record |= {"row_ids": row_ids} if row_ids else {}
     return Segment(check_record(record), row["sequence"], row["ordinal"])
 
 
@@ -76,6 +80,7 @@ def state_of(document: dict[str, Any], rows: Rows) -> State:
             )
         },
         **{name: document.get(name, {}) for name in ("tags", "pins", "branches")},
+        next_row_id=document.get("next_row_id", 0),
     )
     segments = [segment_of(row) for row in rows]
     state.segments = {segment.path: segment for segment in segments}

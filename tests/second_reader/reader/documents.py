@@ -18,7 +18,8 @@ READ_FEATURES = frozenset(
     {
         *("manifest", "id-map", "patch", "external-roots", "adoptions", "keyed", "hidden", "marks"),
         *("resolved", "application-retention", "branches", "tag-retention", "undrop", "restore"),
-        *("default-expressions", "clones", "schema-deltas"),
+        *("default-expressions", "clones", "schema-deltas", "narrowed", "void", "row-ids"),
+        *("collations", "year-month-intervals", "transactions"),
     }
 )
 
@@ -59,10 +60,14 @@ def members(value: Any, required: str, optional: str, what: str) -> dict[str, An
     return value
 
 
-def check_features(document: dict[str, Any], what: str) -> frozenset[str]:
-    """All features that the document lists; refuse what only a newer reader understands."""
+def check_format(document: dict[str, Any], what: str) -> None:
     if document.get("format") != 1:
         raise Unsupported(f"{what}: format {document.get('format')}")
+
+
+def check_features(document: dict[str, Any], what: str) -> frozenset[str]:
+    """All features that the document lists; refuse what only a newer reader understands."""
+    check_format(document, what)
     features = members(document.get("features"), "read write", "", f"{what}: features")
     for name in features["read"]:
         if name not in READ_FEATURES:
@@ -71,7 +76,7 @@ def check_features(document: dict[str, Any], what: str) -> frozenset[str]:
 
 
 def read_entry(path: Path) -> dict[str, Any]:
-    """The object of a log entry or stub, with its checksum checked."""
+    """The object of a log entry, stub or decision, with its checksum checked."""
     data = read_bytes(path)
     end = ENTRY_CHECKSUM.search(data)
     if end and crc32(data[: end.start()]) != end[1].decode():

@@ -11,6 +11,7 @@ from .checkpoints import newest_stored, read_checkpoint
 from .documents import members, read_entry
 from .problems import Corrupt, Unavailable
 from .state import State, apply
+from .transactions import decided
 
 STUB = "format stub version commit_id time floor"
 NEWEST = 2**53 - 1
@@ -35,7 +36,7 @@ class Log:
         return self.files / "log" / f"{version:020}.json"
 
     def entry(self, version: int) -> dict[str, Any] | None:
-        """The entry or stub of a version, or None after the newest."""
+        """The entry or stub of a version as it counts, or None after the newest."""
         if version < self.base:
             return {"stub": True, "version": version, "floor": self.base}
         if not self.path(version).exists():
@@ -45,7 +46,7 @@ class Log:
             members(entry, STUB, "checksum", f"stub {version}")
         if entry.get("version") != version:
             raise Corrupt(f"entry {version} says that it is {entry.get('version')}")
-        return entry
+        return decided(self.folder, entry)
 
     def beginning(self) -> State:
         """The state before the first entry, or the kept one that its stub leads to."""

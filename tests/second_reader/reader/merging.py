@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from .problems import Corrupt
-from .state import Segment
+from .segment_records import Segment
 
 PUT, DELETE, PATCH = 0, 1, 2
 

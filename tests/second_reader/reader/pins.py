@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
-
-import pyarrow as pa
 
 from .problems import Unavailable
 from .schemas import Columns
-from .types import Column, List, Map, Struct, Type, arrow_leaf, arrow_type, widen, widens
-
-DAY = 86_400_000_000
-BITS = {"byte": 7, "short": 15, "int": 31, "long": 63}
+from .types import List, Map, Struct, Type, widens
 
 
 def seen(pinned: Columns, current: Columns, *, later: bool, nulls: bool) -> Columns:
@@ -69,43 +60,3 @@ def seen_type(pinned: Type, now: Type, *, later: bool, nulls: bool) -> Type:
         case Map(key, value), Map(now_key, now_value):
             return Map(*seen((key, value), (now_key, now_value), later=later, nulls=nulls))
     return pinned
-
-
-def fitting(*, nulls: bool) -> Callable[[pa.Array, Column, Column], pa.Array]:
-    """How the type of a pin shows a leaf; ``nulls``: as null if it does not fit."""
-
-    def fit(array: pa.Array, now: Column, shown: Column) -> pa.Array:
-        if widens(str(now.type), str(shown.type)):  # an older version, in a type of later
-            return widen(array, str(now.type), str(shown.type))
-        if len(array) and not widens(str(shown.type), str(now.type)):
-            raise Unavailable(
-                f"{shown.name} is {now.type} now, which can't be shown as {shown.type}"
-            )
-        plain = array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array
-        values = []
-        for item in plain.to_pylist():
-            value = None if item is None else narrowed(item, str(shown.type))
-            if value is None and item is not None and not nulls:
-                raise Unavailable(f"{shown.name}: {item} of type {now.type} is no {shown.type}")
-            values.append(value)
-        return pa.array(values, arrow_type(shown.type))
-
-    return fit
-
-
-def narrowed(item: Any, kind: str) -> Any:
-    """The value of an earlier type that widens to ``item``; None if there is none."""
-    arrow = arrow_leaf(kind)
-    if kind in BITS:
-        whole = math.isfinite(item) and item == int(item)
-        return int(item) if whole and -(2 ** BITS[kind]) <= item < 2 ** BITS[kind] else None
-    if pa.types.is_decimal(arrow):
-        scaled = item.scaleb(arrow.scale)
-        fits = scaled == scaled.to_integral_value() and abs(scaled) < Decimal(10) ** arrow.precision
-        return round(item, arrow.scale) if fits else None
-    if kind == "float":
-        single = pa.array([item], pa.float64()).cast(pa.float32(), safe=False)[0].as_py()
-        return item if math.isnan(item) or single == item else None
-    if kind == "date":
-        return item // DAY if item % DAY == 0 else None
-    return item if len(item) <= int(kind.split("(")[1][:-1]) else None  # char and varchar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -75,9 +76,16 @@ def project_all(
     return [
         project(arrays[by_id[column.id].physical], by_id[column.id], column, leaf)
         if column.id in by_id
-        else constant(column.type, column.read_default, rows)
+        else absent(column, rows)
         for column in wanted
     ]
+
+
+def absent(column: Column, rows: int) -> pa.Array:
+    """The read default of a column, which is stated in the type that is shown."""
+    stated = column.type if column.shown is None else column.shown
+    array = constant(stated, column.read_default, rows)
+    return project(array, replace(column, type=stated, form=None), column, leaf)
 
 
 def project(

@@ -8,7 +8,7 @@ from typing import Any
 
 from .documents import members
 from .problems import Corrupt
-from .types import Column, List, Map, Struct, Type, arrow_leaf
+from .types import Column, List, Map, Struct, Type, arrow_leaf, widens
 
 Columns = tuple[Column, ...]
 
@@ -30,8 +30,7 @@ class Schema:
 
 def parse_type(data: Any) -> Type:
     if isinstance(data, str):
-        arrow_leaf(data)
-        return data
+        return parse_leaf(data)
     match data:
         case {"type": "struct", "fields": [*fields], **rest} if not rest:
             return Struct(tuple(parse_column(column) for column in fields))
@@ -42,8 +41,15 @@ def parse_type(data: Any) -> Type:
     raise Corrupt(f"the type {data}")
 
 
+def parse_leaf(data: Any) -> str:
+    if not isinstance(data, str):
+        raise Corrupt(f"the type {data}")
+    arrow_leaf(data)
+    return data
+
+
 def parse_column(data: Any) -> Column:
-    optional = "physical read_default write_default comment hidden"
+    optional = "physical read_default write_default comment hidden widest"
     column = members(data, "id name type nullable", optional, "a column")
     if "write_default" in column:
         default = members(
@@ -51,14 +57,20 @@ def parse_column(data: Any) -> Column:
         )
         if len(default) != 1:
             raise Corrupt(f"the write default {default}")
+    kind, widest = parse_type(column["type"]), column.get("widest")
+    if widest is not None and not (
+        isinstance(kind, str) and kind != widest and widens(kind, parse_leaf(widest))
+    ):
+        raise Corrupt(f"{kind} is not narrower than {widest}")
     return Column(
         column["id"],
         column["name"],
         column.get("physical", column["name"]),
-        parse_type(column["type"]),
+        kind,
         column["nullable"],
         column.get("read_default"),
         column.get("hidden", False),
+        widest,
     )
 
 
@@ -141,6 +153,15 @@ def by_physical_name(columns: Columns) -> Columns:
     """The columns under their physical names, of which no two are equal."""
     renamed = map_types(columns, by_physical_name)
     return tuple(replace(column, name=column.physical) for column in renamed)
+
+
+def as_stored(columns: Columns) -> Columns:
+    """The columns in the types that segments are read in, which is the widest of a narrowed one."""
+    wide = map_types(columns, as_stored)
+    return tuple(
+        replace(column, type=column.widest or column.type, shown=narrow.type)
+        for column, narrow in zip(wide, columns, strict=True)
+    )
 
 
 def visible(columns: Columns) -> Columns:

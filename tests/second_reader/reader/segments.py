@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 
 from .documents import crc32
 from .problems import Corrupt, Unavailable, Unsupported
+from .row_ids import ROW_IDS
 from .schemas import columns_in_file
-from .state import Segment, State
+from .segment_records import Segment
+from .state import State
 from .types import Column
 
 EXTERNAL = re.compile(r"root:([a-z0-9][a-z0-9_-]{0,63})(@\d+)?/(.+)")
@@ -86,6 +88,8 @@ def read_segment(
         fields = [(column.physical, column.id) for column in columns]
         fields += [("__sequence", 2147483646)] if "sequences" in record else []
         fields += [("__op_type", 2147483647)] if "ops" in record else []
+        if "stored" in record.get("row_ids", {}):
+            fields += [(column.physical, column.id) for column in ROW_IDS]
         for name, identity in fields:
             check_field(table, name, identity, path)
     return table.combine_chunks(), columns

@@ -1,49 +1,32 @@
-"""The state of a table at a version: the fold of its log entries (FORMAT.md, sections 5, 6, 8.1)."""
+"""The state of a table at a version: the fold of its log entries (FORMAT.md, section 5)."""
 
 from __future__ import annotations
 
-import io
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from .documents import check_features, crc32, members, parse, read_bytes
+from .documents import check_features, members
 from .marks import check_mark
+from .objects import check_objects
 from .problems import Corrupt
+from .row_ids import assigned
 from .schemas import Schema, parse_schema
+from .segment_records import Segment, added_segments
+from .transactions import ABORTED
 
 ENTRY = (
     "format features table_uuid version commit_id base_version time operation writer next_column_id"
 )
 MORE = (
     "schema properties comment id_maps roots added removed marked manifest batch fence floor forget tags"
-    " tags_kept pins consumers imported schemas batches branches branch first_schema_version details"
-    " checksum"
+    " tags_kept pins consumers imported schemas batches branches branch first_schema_version row_ids"
+    " details checksum"
 )
-RECORD = "path schema_version rows bytes"
-MORE_RECORD = "partition checksum columns id_map constants patch order sequences ops"
 OPERATIONS = {
     *("create", "append", "overwrite", "delete", "update", "merge", "alter", "rollback", "restore"),
-    *("tag", "branch", "replace", "drop", "undrop", "purge", "fence", "expire", "compact"),
+    *("tag", "branch", "replace", "drop", "undrop", "purge", "fence", "expire", "compact", "guard"),
 }
-MANIFEST = re.compile(r"_versioned/manifest/\d+-[0-9a-f-]{32,36}\.parquet")
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A live segment: its record, and the commit that added it."""
-
-    record: dict[str, Any]
-    sequence: int
-    ordinal: int
-
-    @property
-    def path(self) -> str:
-        return str(self.record["path"])
 
 
 @dataclass
@@ -64,6 +47,11 @@ class State:
     dropped: bool = False
     segments: dict[str, Segment] = field(default_factory=dict)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    next_row_id: int = 0
+
+    @property
+    def has_row_ids(self) -> bool:
+        return self.properties.get("row_ids") == "true"
 
     @property
     def schema(self) -> Schema:
@@ -75,53 +63,13 @@ class State:
         )
 
 
-def check_record(record: Any) -> dict[str, Any]:
-    members(record, RECORD, MORE_RECORD, "a segment record")
-    for statistics in record.get("columns", {}).values():
-        members(statistics, "", "nulls nans min max inexact", "statistics")
-    if "patch" in record:
-        members(record["patch"], "columns", "", "a patch")
-    return dict(record)
-
-
-def manifest_records(folder: Path, manifest: Any) -> list[dict[str, Any]]:
-    members(manifest, "path bytes checksum", "", "a manifest")
-    if not MANIFEST.fullmatch(manifest["path"]):
-        raise Corrupt(f"the manifest path {manifest['path']}")
-    data = read_bytes(folder / manifest["path"])
-    if len(data) != manifest["bytes"] or crc32(data) != manifest["checksum"]:
-        raise Corrupt(f"{manifest['path']}: another size or checksum")
-    try:
-        rows = pq.ParquetFile(io.BytesIO(data)).read().to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise Corrupt(f"{manifest['path']}: {error}") from error
-    records = []
-    for row in rows:
-        record = check_record(parse(row["record"], manifest["path"]))
-        if row.get("id_map") is not None:
-            record["id_map"] = parse(row["id_map"], manifest["path"])
-        records.append(record)
-    return records
-
-
-def added_segments(entry: dict[str, Any], folder: Path) -> list[Segment]:
-    """The segments of an entry and its manifest, with the ID maps themselves in their records."""
-    records = []
-    for record in entry.get("added", []):
-        record = check_record(record)
-        if "id_map" in record:
-            record["id_map"] = entry["id_maps"][record["id_map"]]
-        records.append(record)
-    if "manifest" in entry:
-        records += manifest_records(folder, entry["manifest"])
-    return [Segment(record, entry["version"], ordinal) for ordinal, record in enumerate(records)]
-
-
 def apply(state: State, entry: dict[str, Any], folder: Path) -> State:
     """The state after an entry, which is refused as corrupt if it can't follow."""
     what = f"entry {entry.get('version')}"
+    if entry.get("operation") == ABORTED:
+        return aborted(state, entry, what)
     features = check_features(entry, what)
-    members(entry, ENTRY, MORE, what)
+    check_objects(members(entry, ENTRY, MORE, what), what)
     operation = entry["operation"]
     begins = operation in ("create", "replace", "restore")
     if operation not in OPERATIONS or entry["version"] != state.version + 1:
@@ -131,18 +79,14 @@ def apply(state: State, entry: dict[str, Any], folder: Path) -> State:
     if not begins and "checksums" in state.features and "checksums" not in features:
         raise Corrupt(f"{what}: the feature checksums is gone")
     needs = {"manifest": "manifest", "marked": "marks", "id_maps": "id-map", "branches": "branches"}
+    needs |= {"row_ids": "row-ids"}
     for member, feature in needs.items():
         if member in entry and feature not in features:
             raise Corrupt(f"{what}: {member} without the feature {feature}")
     after = state.copy()
     if begins:
-        after.segments, after.marks, after.properties, after.pins, after.branches = (
-            {},
-            {},
-            {},
-            {},
-            {},
-        )
+        after.segments, after.marks, after.properties = {}, {}, {}
+        after.pins, after.branches, after.next_row_id = {}, {}, 0
         after.tags = {} if operation == "create" else after.tags
     after.features, after.version, after.time = features, entry["version"], entry["time"]
     after.table_uuid, after.dropped = entry["table_uuid"], operation in ("drop", "purge")
@@ -154,7 +98,32 @@ def apply(state: State, entry: dict[str, Any], folder: Path) -> State:
     for name in ("properties", "floor", "tags", "pins", "branches"):
         setattr(after, name, entry.get(name, getattr(after, name)))
     change_segments(after, entry, folder)
+    if "row_ids" in entry:
+        assign_row_ids(after, entry, had=state.has_row_ids and not begins)
     return after
+
+
+def aborted(state: State, entry: dict[str, Any], what: str) -> State:
+    """The state after an entry of a transaction that was aborted (section 19)."""
+    check_features(entry, what)
+    if entry["version"] != state.version + 1:
+        raise Corrupt(f"{what} after version {state.version}")
+    after = state.copy()
+    after.version, after.time = entry["version"], entry["time"]
+    after.features |= {"transactions"}
+    if state.version < 0:  # as if it had been created and dropped
+        after.dropped = True
+    return after
+
+
+def assign_row_ids(state: State, entry: dict[str, Any], *, had: bool) -> None:
+    """Assign row IDs to the segments of an entry, and to all if the table did not have the property."""
+    version = entry["version"]
+    if not state.has_row_ids:
+        raise Corrupt(f"entry {version} assigns row IDs to a table without them")
+    need = [item for item in state.segments.values() if not had or item.sequence == version]
+    state.segments |= assigned(need, entry["row_ids"], state.next_row_id, f"entry {version}")
+    state.next_row_id = entry["row_ids"][1]
 
 
 def change_segments(state: State, entry: dict[str, Any], folder: Path) -> None:

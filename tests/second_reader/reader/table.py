@@ -14,12 +14,15 @@ import pyarrow.compute as pc
 from .log import Log
 from .marks import positions_of
 from .merging import StoredRows, merge
-from .pins import fitting, seen, united
+from .narrowing import fitting
+from .pins import seen, united
 from .problems import Corrupt, Unavailable
 from .projection import project_columns
-from .schemas import by_physical_name, visible
+from .row_ids import ROW_IDS, identities
+from .schemas import as_stored, by_physical_name, visible
+from .segment_records import Segment
 from .segments import Places, read_segment
-from .state import Segment, State
+from .state import State
 from .types import Column, arrow_field, constant, widen
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,15 +79,20 @@ class SecondTable:
         time: datetime | None = None,
         pin: str | None = None,
         nulls: bool = False,
+        row_ids: bool = False,
     ) -> pa.Table:
-        """The rows of a version, perhaps through a pin; ``nulls`` in place of what does not fit it."""
+        """The rows of a version, perhaps through a pin; ``nulls`` in place of what does not fit it.
+
+        With ``row_ids``, the columns _row_id and _row_updated follow the others.
+        """
         state = self.state(version, time)
         current = state.schema.columns
         columns = visible(current)
         if pin is not None:
             columns = self.pinned(pin, state, nulls)
             current = united(current, columns)
-        stored = by_physical_name(current)
+        identity = ROW_IDS if row_ids else ()
+        stored, columns = as_stored(by_physical_name((*current, *identity))), (*columns, *identity)
         arrays = project_columns(self.rows(state, stored), stored, columns, fitting(nulls=nulls))
         return pa.Table.from_arrays(
             list(arrays.values()), schema=pa.schema(map(arrow_field, columns))
@@ -124,6 +132,8 @@ class SecondTable:
                 values = constant(source.type, record["constants"][str(column.id)], table.num_rows)
                 constants[column.id] = widen(values, str(source.type), str(column.type))
         shown = project_columns(table, columns, wanted) | constants
+        if ROW_IDS[0].id in shown:
+            shown |= identities(segment, table)
         if segment.path in state.marks and not schema.primary_key:
             marked = positions_of(state.marks[segment.path], self.places.table, record["rows"])
             deleted = set(marked)

@@ -27,18 +27,26 @@ LEAVES = {
         "timestamp": pa.timestamp("us", "UTC"),
         "timestamp_ntz": pa.timestamp("us"),
     },
+    "void": pa.null(),
     "variant": pa.struct(
         [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]
     ),
 }
 WKB = pa.struct([pa.field("srid", pa.int32(), False), pa.field("wkb", pa.binary(), False)])
 INTERVAL = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
+MONTHS = re.compile(r"interval (year|month|year to month)")
+COLLATED = re.compile(r"string collate \w+")
 INTEGERS = ["byte", "short", "int", "long"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column or nested field; ``form`` is how a file of others stores it."""
+    """A column or nested field.
+
+    ``widest`` is the type that its segments may hold, if it was narrowed. ``shown`` is the type in which
+    its rows are shown and its read default is stated, if they are read in another one. ``form`` is how a
+    file of others stores it.
+    """
 
     id: int
     name: str
@@ -47,6 +55,8 @@ class Column:
     nullable: bool
     read_default: Any = None
     hidden: bool = False
+    widest: str | None = None
+    shown: Type | None = None
     form: str | None = None
 
 
@@ -74,12 +84,14 @@ def arrow_leaf(leaf: str) -> pa.DataType:
         return LEAVES[leaf]
     if match := re.fullmatch(r"decimal\((\d+),(\d+)\)", leaf):
         return pa.decimal128(int(match[1]), int(match[2]))
-    if re.fullmatch(r"(var)?char\(\d+\)", leaf):
+    if re.fullmatch(r"(var)?char\(\d+\)", leaf) or COLLATED.fullmatch(leaf):
         return pa.string()
     if re.fullmatch(r"time\([0-6]\)", leaf):
         return pa.time64("us")
     if INTERVAL.fullmatch(leaf):
         return pa.duration("us")
+    if MONTHS.fullmatch(leaf):
+        return pa.int32()
     if re.fullmatch(r"geo(metry|graphy)\(.*\)", leaf):
         return WKB
     raise Unsupported(f"the type {leaf}")
@@ -144,6 +156,8 @@ def constant(of: Type, text: Any, rows: int) -> pa.Array:
 
 def widens(old: str, new: str) -> bool:
     """Whether every value of ``old`` is exactly one of ``new``."""
+    if old == "void":
+        return True
     if old == new or (old, new) in {("float", "double"), ("date", "timestamp_ntz")}:
         return True
     if old in INTEGERS:
