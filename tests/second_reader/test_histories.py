@@ -32,7 +32,7 @@ def run(folder: Path, seed: int, steps: int, patch: pytest.MonkeyPatch) -> tuple
 
 
 def cases() -> list[Any]:
-    """One history in the short set, 30 in the thorough one, and 1,000 in the nightly one."""
+    """One history in the short set, 40 in the thorough one, and 1,000 in the nightly one."""
     few = [
         pytest.param(range(at, at + 10), 8, marks=pytest.mark.thorough) for at in range(1, 41, 10)
     ]

@@ -50,11 +50,12 @@ def test_ids_follow_the_position_and_copies_keep_theirs(tmp_path: Path) -> None:
     table.put("append", added=[first, second], row_ids=[0, 3])
     table.put("append", added=[rows(table, 4)], row_ids=[10, 12])  # gaps
     assert identified(tmp_path) == expected((1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 10, 2))
-    # 2 is changed, 1 is copied, 5 is new, and 6 says that it is of a version after `stored`.
-    copies = copied(table, (2, 1, None), (1, 0, 2), (5, None, None), (6, 9, 4), stored=2)
-    table.put("merge", removed=[first["path"]], added=[copies], row_ids=[12, 16])
+    # 2 is changed, 1 and 7 are copied, 5 is new, and 6 says that it is of a version after `stored`.
+    copies = [(2, 1, None), (1, 0, 2), (5, None, None), (6, 9, 4), (7, 11, 3)]
+    merged = copied(table, *copies, stored=2)
+    table.put("merge", removed=[first["path"]], added=[merged], row_ids=[12, 17])
     assert identified(tmp_path) == expected(
-        (2, 1, 3), (1, 0, 1), (5, 14, 3), (6, 9, 3), (3, 2, 1), (4, 10, 2)
+        (2, 1, 3), (1, 0, 1), (5, 14, 3), (6, 9, 3), (7, 11, 2), (3, 2, 1), (4, 10, 2)
     )
 
 
