@@ -44,7 +44,7 @@ class ByHand:
     def path(self, version: int) -> Path:
         return self.folder / f"_versioned/log/{version:020}.json"
 
-    def put(self, operation: str, **members: Any) -> None:
+    def put(self, operation: str, /, **members: Any) -> None:
         self.version += 1
         entry = {
             **{

@@ -27,7 +27,7 @@ from versioned_catalog.log.segment_columns import ColumnFile, SegmentColumns, ro
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of, from_numpy
-from versioned_catalog.model.schema_json import Json, member
+from versioned_catalog.model.schema_json import Json, check_members, member
 
 LEAST = 4096
 """Least number of segments in a checkpoint that deltas refer to; below, a whole one is cheap."""
@@ -212,6 +212,19 @@ def _file_to_json(file: ColumnFile) -> dict[str, Json]:
     }
 
 
+_FILE_MEMBERS = frozenset({"version", "delta", "checksum", "rows"})
+
+
+def _file_from_json(value: Json) -> ColumnFile:
+    check_members(value, _FILE_MEMBERS)
+    return ColumnFile(
+        member(value, "version", int),
+        member(value, "delta", bool),
+        member(value, "checksum", str),
+        member(value, "rows", int),
+    )
+
+
 def _files(value: Mapping[str, Json]) -> tuple[ColumnFile, ...]:
     """The files that the JSON of a delta refers to.
 
@@ -219,18 +232,9 @@ def _files(value: Mapping[str, Json]) -> tuple[ColumnFile, ...]:
         CorruptTableError: they are not a checkpoint followed by deltas of later versions, up to the
             version of the state.
     """
-    files = tuple(
-        ColumnFile(
-            member(item, "version", int),
-            member(item, "delta", bool),
-            member(item, "checksum", str),
-            member(item, "rows", int),
-        )
-        for item in member(value, "files", list)
-        if isinstance(item, dict)
-    )
+    files = tuple(map(_file_from_json, member(value, "files", list)))
     versions = [*(file.version for file in files), member(value, "version", int)]
-    if len(files) != len(value["files"]) or not 1 <= len(files) <= MOST_FILES:
+    if not 1 <= len(files) <= MOST_FILES:
         raise CorruptTableError("the member 'files' is not a list of some files")
     if [file.is_delta for file in files] != [False] + [True] * (len(files) - 1):
         raise CorruptTableError("the files of a delta are not a checkpoint followed by deltas")

@@ -69,7 +69,11 @@ def consumers_from_json(value: dict[str, Json], newest: int) -> dict[str, Consum
     return {name: _from_json(name, member(value, name, dict), newest) for name in value}
 
 
+_CONSUMER_MEMBERS = frozenset({"version", "moved", "keep"})
+
+
 def _from_json(name: str, value: Json, newest: int) -> Consumer:
+    check_members(value, _CONSUMER_MEMBERS)
     version, keep = member(value, "version", int), member(value, "keep", int)
     if not 0 <= version <= newest:
         raise CorruptTableError(

@@ -96,7 +96,11 @@ def pins_from_json(value: dict[str, Json]) -> dict[str, Pin]:
     return {label: _pin_from_json(member(value, label, dict)) for label in value}
 
 
+_PIN_MEMBERS = frozenset({"schema_version", "owner", "until"})
+
+
 def _pin_from_json(value: Json) -> Pin:
+    check_members(value, _PIN_MEMBERS)
     version: int = member(value, "schema_version", int)
     if not 0 <= version < SCHEMA_VERSIONS:
         raise CorruptTableError(f"a pin has the schema version {str(version)[:50]}")

@@ -18,7 +18,7 @@ from versioned_catalog.model.keys import (
     LOGICAL_PREFIX,
     ROW_IDS,
 )
-from versioned_catalog.model.schema_json import Json, member
+from versioned_catalog.model.schema_json import Json, check_members, member
 from versioned_catalog.model.types import LEAVES
 
 FOLDER = "_versioned"
@@ -269,6 +269,9 @@ def features_to_json(features: Features) -> Json:
     return {"read": sorted(features.read), "write": sorted(features.write)}
 
 
+_MEMBERS = frozenset({"read", "write"})
+
+
 def features_from_json(value: Json) -> Features:
     """The member ``features`` of an object; a stub has none.
 
@@ -278,6 +281,7 @@ def features_from_json(value: Json) -> Features:
     members = value.get("features")
     if members is None:
         return Features()
+    check_members(members, _MEMBERS)
     return Features(_names(members, "read"), _names(members, "write"))
 
 

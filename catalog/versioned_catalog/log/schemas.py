@@ -285,6 +285,7 @@ def _delta_from_json(value: schema_json.Json, later: int, width: int) -> SchemaD
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
+    schema_json.check_members(value, schema_json.SCHEMA_MEMBERS)
     version = schema_json.schema_version_from_json(value)
     if version >= later:
         raise CorruptTableError("the schema versions do not rise")

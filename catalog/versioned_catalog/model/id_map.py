@@ -23,7 +23,13 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import ID_MAP_BYTES, ID_MAP_COLUMNS
 from versioned_catalog.model.parquet_forms import Form, can_hold
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.schema_json import Json, optional, type_from_json, type_to_json
+from versioned_catalog.model.schema_json import (
+    Json,
+    check_members,
+    optional,
+    type_from_json,
+    type_to_json,
+)
 from versioned_catalog.model.types import (
     Column,
     DataType,
@@ -121,9 +127,11 @@ def id_map_from_json(value: Json) -> IdMap:
     return IdMap({int(key): _entry_from_json(entry) for key, entry in value.items()}, codec)
 
 
+_HELD_MEMBERS = frozenset({"name", "type", "form"})
+
+
 def _entry_from_json(value: Json) -> Held:
-    if not isinstance(value, dict):
-        raise CorruptTableError("an ID map holds something else than an object for a column")
+    check_members(value, _HELD_MEMBERS)
     type_, form = optional(value, "type", str), optional(value, "form", str)
     try:
         parsed = None if form is None else Form(form)

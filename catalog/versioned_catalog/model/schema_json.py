@@ -47,11 +47,19 @@ def type_to_json(type_: types.DataType) -> Json:
             return types.leaf_name(type_)
 
 
+_TYPE_MEMBERS = {
+    "struct": frozenset({"type", "fields"}),
+    "array": frozenset({"type", "element"}),
+    "map": frozenset({"type", "key", "value"}),
+}
+
+
 def type_from_json(value: Json) -> types.DataType:
     """Read a type."""
     if isinstance(value, str):
         return _leaf_type(value)
     kind = member(value, "type", str)
+    check_members(value, _TYPE_MEMBERS.get(kind, frozenset({"type"})))
     if kind == "struct":
         fields = tuple(map(column_from_json, member(value, "fields", list)))
         if not fields:
@@ -127,9 +135,12 @@ def column_from_json(value: Json) -> types.Column:
 _MEMBERS = ("id", "name", "physical", "type", "nullable")
 _PLAIN = frozenset(_MEMBERS)
 _COLUMN_MEMBERS = _PLAIN | {"read_default", "write_default", "comment", "hidden", "widest"}
-_SCHEMA_MEMBERS = frozenset(
+_PARTITION_MEMBERS = frozenset({"source", "transform"})
+_SORT_MEMBERS = frozenset({"source", "descending", "nulls"})
+SCHEMA_MEMBERS = frozenset(
     {"schema_version", "columns", "primary_key", "time_index", "partitioning", "sort_by"}
 )
+"""The members of a schema, and of one that is stored as a delta."""
 
 
 @lru_cache(maxsize=16_384, typed=True)
@@ -168,6 +179,8 @@ def _widest_from_json(text: str | None, type_: types.DataType) -> types.DataType
 def _write_default_from_json(value: Json) -> types.WriteDefault | None:
     if value is None:
         return None
+    if isinstance(value, dict) and len(value) != 1:
+        raise CorruptTableError("a write default has another number of members than one")
     if isinstance(value, dict) and "function" in value:
         try:
             return types.Now(value["function"])
@@ -210,7 +223,7 @@ def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
 def schema_from_json(value: Json) -> Schema:
     """Read a schema."""
     columns = tuple(map(column_from_json, member(value, "columns", list)))
-    check_members(value, _SCHEMA_MEMBERS)
+    check_members(value, SCHEMA_MEMBERS)
     return schema_of(columns, schema_version_from_json(value), arrangement_from_json(value))
 
 
@@ -230,18 +243,21 @@ def _sort_field_to_json(field: SortField) -> Json:
 
 
 def _sort_field_from_json(value: Json) -> SortField:
+    check_members(value, _SORT_MEMBERS)
     descending, nulls = member(value, "descending", bool), optional(value, "nulls", str)
     if nulls not in (None, "first" if descending else "last"):
         raise CorruptTableError(f"a sort order has the null order {str(nulls)[:100]!r}")
     return SortField(member(value, "source", int), Direction(descending, nulls is not None))
 
 
+def _partition_field_from_json(value: Json) -> PartitionField:
+    check_members(value, _PARTITION_MEMBERS)
+    return PartitionField(member(value, "source", int), member(value, "transform", str))
+
+
 def arrangement_from_json(value: Json) -> Arrangement:
     """Read an arrangement."""
-    partitioning = tuple(
-        PartitionField(member(f, "source", int), member(f, "transform", str))
-        for f in member(value, "partitioning", list)
-    )
+    partitioning = tuple(map(_partition_field_from_json, member(value, "partitioning", list)))
     sort_by = tuple(map(_sort_field_from_json, member(value, "sort_by", list)))
     key = tuple(optional(value, "primary_key", list) or ())
     if not all(isinstance(column_id, int) for column_id in key):

@@ -145,7 +145,13 @@ def name_from_json(value: Json) -> Parts:
     return tuple(value)
 
 
+_COLUMN_MEMBERS = frozenset({"name", "type", "nullable", "comment"})
+_TABLE_MEMBERS = frozenset({"name", "created_uuid", "table_uuid", "columns"})
+_READ_MEMBERS = frozenset({"id", "path", "below"})
+
+
 def _column_from_json(value: Json) -> ViewColumn:
+    check_members(value, _COLUMN_MEMBERS)
     nullable = optional(value, "nullable", bool)
     return ViewColumn(
         member(value, "name", str),
@@ -156,6 +162,7 @@ def _column_from_json(value: Json) -> ViewColumn:
 
 
 def _table_from_json(value: Json) -> ReadTable:
+    check_members(value, _TABLE_MEMBERS)
     return ReadTable(
         name_from_json(member(value, "name", list)),
         member(value, "created_uuid", str),
@@ -165,6 +172,7 @@ def _table_from_json(value: Json) -> ReadTable:
 
 
 def _read_from_json(value: Json) -> ReadColumn:
+    check_members(value, _READ_MEMBERS)
     below = optional(value, "below", list) or []
     if not all(type(column_id) is int for column_id in below):
         raise CorruptTableError("the member 'below' of a view holds something else than IDs")

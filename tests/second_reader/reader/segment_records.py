@@ -36,6 +36,8 @@ def check_record(record: Any) -> dict[str, Any]:
     members(record, RECORD, MORE_RECORD, "a segment record")
     for statistics in record.get("columns", {}).values():
         members(statistics, "", "nulls nans min max inexact", "statistics")
+    if "constants" in record and "id_map" not in record:
+        raise Corrupt("constants without an ID map")
     if "patch" in record:
         members(record["patch"], "columns", "", "a patch")
     members(record.get("row_ids", {}), "", "first updated stored", "row IDs")
@@ -55,10 +57,10 @@ def manifest_records(folder: Path, manifest: Any) -> list[dict[str, Any]]:
         raise Corrupt(f"{manifest['path']}: {error}") from error
     records = []
     for row in rows:
-        record = check_record(parse(row["record"], manifest["path"]))
+        record = parse(row["record"], manifest["path"])
         if row.get("id_map") is not None:
             record["id_map"] = parse(row["id_map"], manifest["path"])
-        records.append(record)
+        records.append(check_record(record))
     return records
 
 
