@@ -97,14 +97,15 @@ def some_type(rng: Random, depth: int = 0, names: Iterable[str] = NAMES) -> Data
         case 1:
             return Array(inner(rng, "element", depth, names))
         case _:
-            key = Column(0, "key", leaf(rng), nullable=False)
+            type_ = leaf(rng)
+            key = Column(0, "key", Atom.INT if type_ is Atom.VOID else type_, nullable=False)
             return Map(key, inner(rng, "value", depth, names))
 
 
 def inner(rng: Random, name: str, depth: int, names: Iterable[str]) -> Column:
-    return Column(
-        0, name, some_type(rng, depth + 1, names), rng.random() < 0.8, comment=comment(rng)
-    )
+    type_ = some_type(rng, depth + 1, names)
+    nullable = rng.random() < 0.8 or type_ is Atom.VOID
+    return Column(0, name, type_, nullable, comment=comment(rng))
 
 
 def comment(rng: Random) -> str | None:
@@ -117,7 +118,8 @@ def siblings(
     found: dict[str, Column] = {}
     for name in rng.sample(list(names), count):
         type_ = some_type(rng, depth, names)
-        column = Column(0, name, type_, rng.random() < 0.7, comment=comment(rng))
+        nullable = rng.random() < 0.7 or type_ is Atom.VOID
+        column = Column(0, name, type_, nullable, comment=comment(rng))
         if rng.random() < 0.3:
             column = replace(column, write_default=default(rng, type_))
         found.setdefault(name_key(name), column)

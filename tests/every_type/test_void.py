@@ -126,3 +126,25 @@ def test_ctas_of_null_makes_a_column_that_gets_a_type_later(
     sql_spark.sql(f"UPDATE {name} SET x = 8 WHERE id = 1")
     found = sql_spark.sql(f"SELECT id, x, size(l) FROM {name} ORDER BY id").collect()
     assert [tuple(row) for row in found] == [(1, 8, 0), (2, 7, 0)]
+
+
+NEVER_NULL = {
+    "x VOID NOT NULL": "the column x can't be VOID, which holds nulls only, since it is NOT NULL",
+    "x STRUCT<v: VOID NOT NULL, a: INT>": "the column x.v can't be VOID",
+    "x MAP<VOID, INT>": "the column x.key can't be VOID.*keys of maps are not null; CAST",
+    "x ARRAY<MAP<STRUCT<v: VOID NOT NULL>, INT>>": "the column x.element.key.v can't be VOID",
+}
+
+
+@pytest.mark.parametrize("ddl", NEVER_NULL)
+def test_a_void_column_that_is_never_null_is_refused(tmp_path: Path, ddl: str) -> None:
+    """Arrow has no such field, so such a table could not be read."""
+    catalog = Catalog(tmp_path)
+    with pytest.raises(InvalidRequestError, match=f"table: {NEVER_NULL[ddl]}"):
+        catalog.create_table("table", ddl)
+    table = catalog.create_table("table", "id BIGINT, v VOID, s STRUCT<v: VOID, a: INT>")
+    for path in ("v", "s.v"):
+        with pytest.raises(InvalidRequestError, match=f"the column {path} can't be VOID"):
+            table.alter().set_not_null(path).commit()
+    table.append(pa.table({"id": [1]}))
+    assert rows(table) == [{"id": 1, "v": None, "s": None}]

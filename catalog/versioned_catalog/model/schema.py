@@ -30,6 +30,7 @@ from versioned_catalog.model.types import (
     FIRST_INTERNAL_ID,
     UNASSIGNED,
     Array,
+    Atom,
     Column,
     Map,
     Struct,
@@ -102,6 +103,21 @@ class Arrangement:
     time_index: int | None = None
 
 
+def _check_void(column: Column, above: tuple[Column, ...]) -> None:
+    """Refuse a VOID column that is not nullable, of which there could be no value."""
+    if column.nullable or column.type is not Atom.VOID:
+        return
+    name = render_path((*(outer.name for outer in above), column.name))
+    if above and isinstance(above[-1].type, Map):
+        problem = "since keys of maps are not null; CAST the map to one with a type of keys"
+    else:
+        problem = "since it is NOT NULL; leave that out, or give the column a type"
+    raise InvalidRequestError(
+        f"the column {name} can't be VOID, which holds nulls only, {problem}",
+        condition="NOT_SUPPORTED",
+    )
+
+
 @dataclass(frozen=True)
 class Schema:
     """An ordered list of columns under one version number.
@@ -157,6 +173,7 @@ class Schema:
                 raise InvalidRequestError(f"column ID {column.id} occurs twice")
             if column.id >= FIRST_INTERNAL_ID or column.id < UNASSIGNED:
                 raise InvalidRequestError(f"column ID {column.id} is out of range")
+            _check_void(column, above)
             by_id[column.id] = (column, above)
         object.__setattr__(self, "_by_id", by_id)
         arranged: tuple[PartitionField | SortField, ...] = (*self.partitioning, *self.sort_by)
@@ -372,6 +389,8 @@ class Schema:
         twin = copy.copy(self)
         members = vars(twin)
         walked = list(walk((new,)))
+        for line in walked:
+            _check_void(*line)
         members["columns"] = columns
         members["_by_id"] = self._by_id | {column.id: (column, above) for column, above in walked}
         if "_by_path" in members:
