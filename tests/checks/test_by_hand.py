@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from checks.rules import COLUMNS, ids, opened_files, refused, rows
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -22,60 +21,10 @@ from versioned_catalog import (
 from versioned_catalog.migrate.schema_plan import apply_plan
 from versioned_catalog.read.checks import parse_check
 
-SCHEMA = "id BIGINT, n INT, s STRING"
-
-
-def rows(*ids: int, n: int | None = 1, s: str | None = "a") -> pa.Table:
-    return pa.table(
-        {
-            "id": pa.array(ids, pa.int64()),
-            "n": pa.array([n] * len(ids), pa.int32()),
-            "s": pa.array([s] * len(ids)),
-        }
-    )
-
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    return Catalog(tmp_path).create_table("t", SCHEMA)
-
-
-def ids(table: Table) -> list[int]:
-    return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
-
-
-def refused(what: Callable[[], object], *texts: str) -> InvalidRequestError:
-    with pytest.raises(InvalidRequestError) as caught:
-        what()
-    for text in texts:
-        assert text in str(caught.value)
-    return caught.value
-
-
-WRITES: dict[str, Callable[[Table, int | None], object]] = {
-    "append": lambda table, n: table.append(rows(9, n=n)),
-    "overwrite": lambda table, n: table.overwrite(rows(9, n=n)),
-    "overwrite where": lambda table, n: table.overwrite_where(rows(9, n=n), [("id", "=", 1)]),
-    "update": lambda table, n: table.update({"n": n}, [("id", "=", 1)]),
-    "append a column": lambda table, n: table.append(
-        rows(9, n=n).append_column("new", pa.array([1], pa.int32())), merge_schema=True
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WRITES)
-def test_every_write_is_checked(table: Table, name: str) -> None:
-    table.append(rows(1, 2))
-    table.alter().add_check("positive", "n > 0").commit()
-    version, seen = table.version, ids(table)
-    error = refused(
-        lambda: WRITES[name](table, 0), "a row to write violates", "positive", "n > 0", "n = 0"
-    )
-    assert error.condition == "VERSIONED_CHECK_VIOLATION"
-    assert error.sqlstate == "23514"
-    assert (table.refresh().version, ids(table)) == (version, seen)
-    WRITES[name](table, None)
-    assert table.refresh().version == version + 1
+    return Catalog(tmp_path).create_table("t", COLUMNS)
 
 
 def test_a_row_is_satisfied_unless_the_condition_is_false(table: Table) -> None:
@@ -85,29 +34,6 @@ def test_a_row_is_satisfied_unless_the_condition_is_false(table: Table) -> None:
     table.append(rows(3, n=None, s="a"))
     refused(lambda: table.append(rows(4, n=0, s="a")), "constraint c")
     assert ids(table) == [1, 2, 3]
-
-
-def test_rows_that_are_there_are_checked(table: Table) -> None:
-    table.append(rows(1))
-    table.append(rows(2, n=0))
-    error = refused(
-        lambda: table.alter().add_check("c", "n > 0").commit(), "a row of the table violates"
-    )
-    assert error.condition == "VERSIONED_CHECK_VIOLATION"
-    assert table.refresh().checks == {}
-    table.delete([("id", "=", 2)])
-    table.alter().add_check("c", "n > 0").commit()
-    assert table.checks == {"c": "n > 0"}
-
-
-def test_rows_that_are_marked_are_not_checked(tmp_path: Path) -> None:
-    table = Catalog(tmp_path).create_table("t", SCHEMA, properties={"row_changes": "mark"})
-    table.append(pa.concat_tables([rows(1), rows(2, n=0)]))
-    table.delete([("id", "=", 2)])
-    assert table.state.segments.shown_rows == 1
-    assert table.state.segments.rows == 2
-    table.alter().add_check("c", "n > 0").commit()
-    table.delete([("id", "=", 1)])
 
 
 CONDITIONS = {
@@ -273,35 +199,8 @@ def test_a_constraint_is_a_write_feature(table: Table) -> None:
     assert "checks" in table.state.features.write
 
 
-def test_an_append_in_flight_is_checked_by_a_constraint_that_came_first(tmp_path: Path) -> None:
-    table = Catalog(tmp_path).create_table("t", SCHEMA)
-    planned = []
-    for n in (0, 1):
-        transaction = Catalog(tmp_path).load_table("t").transaction()
-        data = rows(n, n=n)
-        plan = transaction.plan_write(data.schema)
-        planned.append((transaction, plan, plan.write(data.schema, data.to_batches())))
-    table.alter().add_check("c", "n > 0").commit()
-    (bad, bad_plan, bad_records), (good, good_plan, good_records) = planned
-    refused(lambda: bad.commit_append(bad_plan, bad_records), "constraint c")
-    good.commit_append(good_plan, good_records)
-    assert ids(table) == [1]
-
-
-def test_a_constraint_is_checked_against_appends_that_came_first(tmp_path: Path) -> None:
-    table = Catalog(tmp_path).create_table("t", SCHEMA)
-    change = table.alter().add_check("c", "n > 0")
-    Catalog(tmp_path).load_table("t").append(rows(1, n=0))
-    refused(change.commit, "a row of the table violates")
-    assert Catalog(tmp_path).load_table("t").checks == {}
-
-
-def test_a_constraint_and_a_drop_of_its_column_at_once(tmp_path: Path) -> None:
-    table = Catalog(tmp_path).create_table("t", SCHEMA)
-    change = table.alter().add_check("c", "n > 0")
-    Catalog(tmp_path).load_table("t").alter().drop_column("n").commit()
-    with pytest.raises((CommitConflictError, NotFoundError)):
-        change.commit()
+def test_a_constraint_that_came_before_a_drop_of_its_column(tmp_path: Path) -> None:
+    Catalog(tmp_path).create_table("t", COLUMNS)
     drop = Catalog(tmp_path).load_table("t").alter().drop_column("s")
     Catalog(tmp_path).load_table("t").alter().add_check("d", "s = 'a'").commit()
     with pytest.raises((CommitConflictError, InvalidRequestError)):
@@ -310,7 +209,7 @@ def test_a_constraint_and_a_drop_of_its_column_at_once(tmp_path: Path) -> None:
 
 
 def test_two_of_one_name_at_once(tmp_path: Path) -> None:
-    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    table = Catalog(tmp_path).create_table("t", COLUMNS)
     change = table.alter().add_check("c", "n > 0")
     Catalog(tmp_path).load_table("t").alter().add_check("C", "n > 1").commit()
     with pytest.raises((CommitConflictError, AlreadyExistsError)):
@@ -329,38 +228,6 @@ def test_a_rollback_restores_the_constraints_with_the_rows(table: Table) -> None
     table.rollback(with_check)
     assert (ids(table), table.checks) == ([], {"c": "n > 0"})
     refused(lambda: table.append(rows(3, n=0)), "constraint c")
-
-
-def test_a_replaced_table_has_no_constraints(table: Table) -> None:
-    table.alter().add_check("c", "n > 0").commit()
-    new = Catalog(table.location.rsplit("/", 1)[0]).replace_table("t", SCHEMA)
-    assert new.checks == {}
-    assert "checks" not in new.state.features.write
-    new.append(rows(1, n=0))
-
-
-def test_compaction_and_copies_of_rows_keep_them(table: Table) -> None:
-    for i in range(3):
-        table.append(rows(i))
-    table.alter().add_check("c", "n > 0").commit()
-    table.maintenance.compact()
-    table.delete([("id", "=", 1)])
-    assert (ids(table), table.checks) == ([0, 2], {"c": "n > 0"})
-
-
-def test_a_merge_is_checked_by_the_constraints_of_both_sides(table: Table) -> None:
-    table.create_branch("b")
-    branch = table.branch("b")
-    branch.append(rows(1, n=0))
-    table.alter().add_check("c", "n > 0").commit()
-    refused(lambda: table.merge_branch("b"), "a row to write violates the constraint c")
-    branch.delete([("id", "=", 1)])
-    branch.alter().add_check("d", "s = 'a'").commit()
-    table.append(rows(2, s="b"))
-    refused(lambda: table.merge_branch("b"), "a row of the table violates the constraint d")
-    table.delete([("id", "=", 2)])
-    table.merge_branch("b")
-    assert table.refresh().checks == {"c": "n > 0", "d": "s = 'a'"}
 
 
 def test_a_merge_can_not_drop_what_a_constraint_needs(table: Table) -> None:
@@ -389,19 +256,6 @@ def test_keyed_tables_are_checked_as_they_are_shown(tmp_path: Path) -> None:
     assert ids(table) == [2]
 
 
-def test_imported_files_are_checked(tmp_path: Path) -> None:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    pq.write_table(rows(1, n=1), folder / "a.parquet")
-    catalog = Catalog(tmp_path / "w", roots={"lake": folder})
-    table = catalog.create_table("t", SCHEMA)
-    table.alter().add_check("c", "n > 0").commit()
-    table.import_files(str(folder))
-    pq.write_table(rows(2, n=0), folder / "b.parquet")
-    refused(lambda: table.import_files(str(folder)), "constraint c")
-    assert ids(table) == [1]
-
-
 def test_writes_through_a_pin_are_checked(table: Table) -> None:
     table.pin_schema("old")
     table.alter().add_column("m", "INT", default=0).commit()
@@ -416,20 +270,14 @@ def test_segments_whose_statistics_show_that_all_is_well_are_not_read(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.alter().add_check("c", "n > 0").add_check("d", "s IN ('a')").commit()
-    store = type(table.handle.log.store)
-    opened: list[str] = []
-    real = store.open
-
-    def recorded(self: Any, path: str) -> Any:
-        opened.append(path)
-        return real(self, path)
-
-    monkeypatch.setattr(store, "open", recorded)
-    table.append(rows(1, 2, 3))
+    opened = opened_files(table, monkeypatch)
+    table.append(rows(1, 2, 3, s="a"))
     assert not opened
-    table.append(pa.concat_tables([rows(4, n=None), rows(5)]))
+    table.append(pa.concat_tables([rows(4, n=None, s="a"), rows(5, s="a")]))
     assert not opened
-    refused(lambda: table.append(pa.concat_tables([rows(4, s="0"), rows(5)])), "constraint d")
+    refused(
+        lambda: table.append(pa.concat_tables([rows(4, s="0"), rows(5, s="a")])), "constraint d"
+    )
     assert len(opened) == 1
 
 
@@ -451,14 +299,14 @@ def test_a_wider_type_in_which_a_row_violates_is_refused(tmp_path: Path) -> None
 
 
 def test_a_schema_file_declares_all_constraints(table: Table) -> None:
-    text = f"CREATE TABLE t ({SCHEMA})"
+    text = f"CREATE TABLE t ({COLUMNS})"
     table.evolve_to(text.replace("n INT", "n INT, gone INT"))
     table.evolve_to(text, allow_drop=["gone"])
     table.alter().add_check("c", "n > 0").commit()
     plan = table.refresh().evolve_to(text, dry_run=True)
     assert plan.drift == ("ALTER TABLE t ADD CONSTRAINT c CHECK (n > 0)",)
     assert plan.sql == ["ALTER TABLE t DROP CONSTRAINT c"]
-    with_c = text.replace(SCHEMA, f"{SCHEMA}, CONSTRAINT C CHECK (N > 0)")
+    with_c = text.replace(COLUMNS, f"{COLUMNS}, CONSTRAINT C CHECK (N > 0)")
     assert table.evolve_to(with_c, dry_run=True).sql == []
     plan = table.evolve_to(with_c.replace("n INT", "n INT, m INT"), dry_run=True)
     assert "check" not in str((plan.properties, plan.new_properties))
@@ -550,13 +398,3 @@ def test_the_primary_key_is_no_check(tmp_path: Path) -> None:
             lambda if_exists=if_exists: table.alter().drop_check("k", if_exists=if_exists).commit(),
             "a primary key is set when a table is created",
         )
-
-
-def test_a_recovered_table_keeps_constraints_and_their_feature(tmp_path: Path) -> None:
-    table = Catalog.create_path(tmp_path / "t", SCHEMA)
-    table.alter().add_check("c", "n > 0").commit()
-    table.append(rows(1))
-    Catalog.recover(tmp_path / "t", tmp_path / "new")
-    new = Catalog.load_path(tmp_path / "new")
-    assert (new.checks, ids(new)) == ({"c": "n > 0"}, [1])
-    assert "checks" in new.state.features.write

@@ -6,24 +6,23 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import Compact, Resolve, Rollback
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState, apply, properties_after
-from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.arrow import nested_values, to_arrow_type
 from versioned_catalog.model.logical import LogicalType, condition_of, render_logical
 from versioned_catalog.model.logical_columns import check_logical, logical_columns
 from versioned_catalog.model.logical_values import requirement, unfit
+from versioned_catalog.model.pins import with_pinned_names
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import clip_repr
-from versioned_catalog.model.types import Column
-from versioned_catalog.read.arrays import column_of
-from versioned_catalog.read.checks import with_all_rows
+from versioned_catalog.model.types import is_repeated
+from versioned_catalog.read.checks import shown_value, violating_row, with_all_rows
 from versioned_catalog.read.filter_binding import bind_filter
-from versioned_catalog.read.filters import BoundFilter, Not
+from versioned_catalog.read.filters import Not
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.where import parse_where
 
@@ -56,7 +55,9 @@ def check_logical_values(entry: Commit, attempt: Attempt[Any]) -> None:
         paths = None if column_id in new else added
         value = None if paths == [] else _unfit_value(attempt, after, paths, column_id, logical)
         if value is not None:
-            raise _refusal(attempt.table, after.schema, column_id, logical, value, is_new=not paths)
+            raise _refusal(
+                attempt.table, _names(after), column_id, logical, value, is_new=not paths
+            )
 
 
 def _unfit_value(
@@ -68,36 +69,29 @@ def _unfit_value(
 ) -> str | None:
     """A value that is none of the logical type, for an error; None if there is none.
 
-    Segments whose statistics exclude such a value are not read.
+    Numbers outside of lists and maps are looked for as ``violating_row`` does.
 
     Args:
         paths: the segments to look into; None for all. Rows that have expired count.
     """
-    column = state.schema.column(column_id)
-    (top, *_) = (*state.schema.ancestors(column_id), column)
-    narrow = Schema((top,), state.schema.version)
-    violated = _violated(logical, column)
-    limit = None if violated is None else 1
-    rows = Scan(attempt.log.store, with_all_rows(state, paths), (top,), violated, limit=limit)
-    for batch in rows.to_batches():
-        values = column_of(batch, narrow, column_id)
-        found = range(len(values)) if violated else np.flatnonzero(unfit(logical, values))
+    store, column = attempt.log.store, state.schema.column(column_id)
+    line = (*state.schema.ancestors(column_id), column)
+    condition = None if is_repeated(line[:-1]) else condition_of(logical, "v")
+    if condition is not None:
+        violated = bind_filter(Not(parse_where(condition)), lambda _: column)
+        return violating_row(store, state, paths, violated, [column_id])
+    for batch in Scan(store, with_all_rows(state, paths), line[:1]).to_batches():
+        values = nested_values(batch.column(0), line)
+        found = np.flatnonzero(unfit(logical, values))
         if len(found):
-            return f"{state.schema.path_text(column_id)} = {_shown(values[int(found[0])])}"
+            shown = shown_value(values[int(found[0])], clip_repr)
+            return f"{_names(state).path_text(column_id)} = {shown}"
     return None
 
 
-def _violated(logical: LogicalType, column: Column) -> BoundFilter | None:
-    """The filter of values that are none of the logical type; None if no condition says them."""
-    condition = condition_of(logical, "v")
-    return None if condition is None else bind_filter(Not(parse_where(condition)), lambda _: column)
-
-
-def _shown(value: pa.Scalar) -> str:
-    try:
-        return clip_repr(value.as_py())
-    except (OverflowError, ValueError):
-        return "a value outside the years 1 to 9999"
+def _names(state: TableState) -> Schema:
+    """The schema with the names by which somebody sees the columns, be it through a pin."""
+    return with_pinned_names(state.schema, state.pinned_schemas)
 
 
 def _refusal(

@@ -10,6 +10,7 @@ import decimal
 import itertools
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     Time,
+    children,
     is_compared,
 )
 
@@ -285,3 +287,23 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         return pa.nulls(0, column.type)
     # Arrow would copy a single chunk that has empty chunks beside it.
     return chunks[0] if len(chunks) == 1 else column.combine_chunks()
+
+
+def nested_values(array: pa.Array, line: Sequence[Column]) -> pa.Array:
+    """All values of a nested column, one after another, without those whose parent is null.
+
+    Args:
+        array: the values of the column at the top level.
+        line: the columns from there to the nested one.
+    """
+    for parent, child in pairwise(line):
+        present = array.filter(array.is_valid()) if array.null_count else array
+        at = [inner.id for inner in children(parent.type)].index(child.id)
+        if isinstance(parent.type, Struct):
+            array = present.field(at)
+            continue
+        first, last = present.offsets[0].as_py(), present.offsets[-1].as_py()
+        array = present.values.slice(first, last - first)
+        if isinstance(parent.type, Map):
+            array = array.field(at)
+    return array

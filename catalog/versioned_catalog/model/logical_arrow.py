@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from versioned_catalog.model.logical import (
     render_logical,
 )
 from versioned_catalog.model.tokens import clip_repr
-from versioned_catalog.model.type_text import quote
+from versioned_catalog.model.type_text import ColumnPath, render_path
 
 _DASHES = (8, 13, 18, 23)
 _INTERVAL = pa.month_day_nano_interval()
@@ -185,67 +184,37 @@ def _interval(value: Any) -> dict[str, int] | None:
     return {"months": months, "days": days, "microseconds": nanoseconds // _NANOSECONDS}
 
 
-def with_logical_types(rows: pa.Table, logical: Mapping[str, LogicalType]) -> pa.Table:
-    """Rows with some columns in the Arrow types of their logical types, by name."""
-    for at, field in enumerate(rows.schema):
-        if field.name in logical:
-            type_ = logical[field.name]
-            chunks = [to_logical(chunk, type_) for chunk in rows.column(at).chunks]
-            array = pa.chunked_array(chunks, logical_arrow_type(type_, field.type))
-            rows = rows.set_column(at, field.with_type(array.type), array)
-    return rows
-
-
-def in_base_types(
-    arrow: pa.Schema,
-    batches: Iterable[pa.RecordBatch],
-    logical: Callable[[str], tuple[LogicalType, pa.DataType] | None],
-) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Rows whose columns are in Arrow types of logical types, in base types.
-
-    Args:
-        logical: the logical type and the base type of a column by its name in any case, or None.
-    """
-    columns = [(at, found) for at, name in enumerate(arrow.names) if (found := logical(name))]
-    changed = {
-        at: found
-        for at, found in columns
-        if from_logical(pa.nulls(0, arrow.field(at).type), *found).type != arrow.field(at).type
-    }
-    if not changed:
-        return arrow, iter(batches)
-    fields = [
-        field.with_type(changed[at][1]) if at in changed else field
-        for at, field in enumerate(arrow)
-    ]
-    stored = pa.schema(fields)
-
-    def converted() -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            arrays = [
-                from_logical(array, *changed[at]) if at in changed else array
-                for at, array in enumerate(batch.columns)
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=stored)
-
-    return stored, converted()
-
-
 def declared_logical(arrow: pa.Schema) -> tuple[pa.Schema, dict[str, str]]:
     """The base types of a declared schema, and the properties of the logical types of its columns.
 
     UUIDs, JSON and intervals of months, days and nanoseconds are such types in Arrow.
     """
-    fields, properties = [], {}
-    for field in arrow:
-        text, base = _declared(field.type)
-        if text:
-            properties[f"{LOGICAL_TYPE}{quote(field.name)}"] = text
-        fields.append(field.with_type(base))
+    properties: dict[str, str] = {}
+    fields = [_declared(field, (field.name,), properties) for field in arrow]
     return pa.schema(fields, arrow.metadata), properties
 
 
-def _declared(kind: pa.DataType) -> tuple[str | None, pa.DataType]:
+def _declared(field: pa.Field, path: ColumnPath, properties: dict[str, str]) -> pa.Field:
+    """The field in its base type; logical types are added to the properties."""
+    kind: Any = field.type
+    if pa.types.is_struct(kind):
+        inner = [_declared(each, (*path, each.name), properties) for each in kind]
+        return field.with_type(pa.struct(inner))
+    if pa.types.is_map(kind):
+        key = _declared(kind.key_field, (*path, "key"), properties)
+        return field.with_type(
+            pa.map_(key, _declared(kind.item_field, (*path, "value"), properties))
+        )
+    if pa.types.is_list(kind):
+        element = _declared(kind.value_field, (*path, "element"), properties)
+        return field.with_type(pa.list_(element))
+    text, base = _own(kind)
+    if text:
+        properties[f"{LOGICAL_TYPE}{render_path(path)}"] = text
+    return field.with_type(base)
+
+
+def _own(kind: pa.DataType) -> tuple[str | None, pa.DataType]:
     if isinstance(kind, pa.UuidType):
         return "UUID", pa.string()
     if isinstance(kind, pa.JsonType):

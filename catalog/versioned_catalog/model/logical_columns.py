@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, VersionedError
+from versioned_catalog.model.arrow import nested_values
 from versioned_catalog.model.constants import to_scalar
 from versioned_catalog.model.keys import LOGICAL_PREFIX, LOGICAL_TYPE
 from versioned_catalog.model.logical import (
@@ -17,11 +22,11 @@ from versioned_catalog.model.logical import (
     render_logical,
 )
 from versioned_catalog.model.logical_bases import base_problem
-from versioned_catalog.model.logical_values import is_unfit, requirement
+from versioned_catalog.model.logical_values import requirement, unfit
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import clip_repr
 from versioned_catalog.model.type_text import ColumnPath, parse_path
-from versioned_catalog.model.types import Column, Constant, is_repeated
+from versioned_catalog.model.types import Column, Constant, Map
 from versioned_catalog.model.widening import type_name
 
 _ID = re.compile(r"[1-9][0-9]{0,9}")
@@ -127,10 +132,13 @@ def check_logical(properties: Mapping[str, str], schema: Schema) -> None:
             continue  # other software may leave it behind when it drops the column
         column, name = schema.column(column_id), schema.path_text(column_id)
         shown = render_logical(logical)
-        if is_repeated(schema.ancestors(column_id)):
+        line = (*schema.ancestors(column_id), column)
+        if any(
+            isinstance(up.type, Map) and up.type.key.id == down.id for up, down in pairwise(line)
+        ):
             raise InvalidRequestError(
-                f"the column {name} can't be {shown}, since it has many values in one row; only columns "
-                "and fields of structs have logical types",
+                f"the column {name} can't be {shown}, since it is in the key of a map; keys have no "
+                "logical types, but values, elements and fields have: store a list of structs",
                 condition="NOT_SUPPORTED",
             )
         base = base_problem(logical, column.type)
@@ -141,18 +149,22 @@ def check_logical(properties: Mapping[str, str], schema: Schema) -> None:
                 f"(alter().drop_logical({name!r}), or UNSET TBLPROPERTIES ('{LOGICAL_TYPE}{name}'))",
                 condition="NOT_SUPPORTED",
             )
-        _check_default(logical, column, name)
+        for at in range(len(line)):
+            _check_default(logical, line[at:], name)
 
 
-def _check_default(logical: LogicalType, column: Column, name: str) -> None:
-    default = column.write_default
+def _check_default(logical: LogicalType, line: Sequence[Column], name: str) -> None:
+    """Check what the default of the first column gives to the last one, which is inside it."""
+    default = line[0].write_default
     if not isinstance(default, Constant):
         return
-    value = to_scalar(default, column.type)
-    if is_unfit(logical, value):
+    whole = to_scalar(default, line[0].type)
+    values = nested_values(pa.array([whole.as_py()], whole.type), line)
+    bad = np.flatnonzero(unfit(logical, values))
+    if len(bad):
         raise InvalidRequestError(
             f"the column {name} is {render_logical(logical)}, and its default "
-            f"{clip_repr(value.as_py())} is none: it must be {requirement(logical, value.type)}; set "
-            "another default, or drop the logical type first",
+            f"{clip_repr(values[int(bad[0])].as_py())} is none: it must be "
+            f"{requirement(logical, values.type)}; set another default, or drop the logical type first",
             condition="INVALID_VALUE",
         )

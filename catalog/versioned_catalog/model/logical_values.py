@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.model.logical import (
     Bitmask,
     CalendarInterval,
@@ -83,28 +85,13 @@ def requirement(logical: LogicalType, base: pa.DataType) -> str:
 
 
 def unfit(logical: LogicalType, values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which values are no values of a logical type; nulls are.
-
-    Args:
-        values: an array of the base type. ``logical`` is one that no condition says.
-    """
-    return np.asarray(_unfit(logical, values)) & _present(values)
+    """Which values of an array of the base type are no values of a logical type; nulls are."""
+    return np.asarray(_unfit(logical, values), np.bool_) & _present(values)
 
 
 def is_unfit(logical: LogicalType, value: pa.Scalar) -> bool:
-    """Whether a value is no value of a logical type, of whatever kind."""
-    if not value.is_valid:
-        return False
-    match logical:
-        case Unsigned(bits):
-            return not 0 <= value.as_py() < 2**bits
-        case Oid():
-            return not 0 <= value.as_py() < 2**32
-        case Enumeration(labels):
-            ordinal = value.as_py()
-            return not 1 <= ordinal <= len(labels) or labels[ordinal - 1] is None
-        case _:
-            return bool(unfit(logical, pa.array([value.as_py()], value.type))[0])
+    """Whether a value of the base type is no value of a logical type; null is one."""
+    return bool(unfit(logical, pa.array([value.as_py()], value.type))[0])
 
 
 def _unfit(logical: LogicalType, values: pa.Array) -> Any:
@@ -132,8 +119,14 @@ def _unfit(logical: LogicalType, values: pa.Array) -> Any:
             return _unfit_ranges(values)
         case NdArray():
             return _unfit_arrays(values)
-        case Unsigned() | Oid() | Enumeration():
-            raise AssertionError(f"{logical} is checked by its condition")
+        case Unsigned(bits):
+            return _outside(values, 2**bits - 1)
+        case Oid():
+            return _outside(values, 2**32 - 1)
+        case Enumeration(labels):
+            known = np.array([False, *(label is not None for label in labels)])
+            ordinals = _numbers(values, np.int64)
+            return ~known[np.where((ordinals > 0) & (ordinals < len(known)), ordinals, 0)]
 
 
 def _present(values: pa.Array) -> npt.NDArray[np.bool_]:
@@ -153,6 +146,13 @@ def _are(values: pa.Array, number: int) -> npt.NDArray[np.bool_]:
 def _numbers(values: pa.Array, kind: Any) -> npt.NDArray[Any]:
     array: npt.NDArray[Any] = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
     return array.astype(kind, copy=False)
+
+
+def _outside(values: pa.Array, greatest: int) -> npt.NDArray[np.bool_]:
+    """Which numbers are below 0 or above a number that the type holds."""
+    make = Decimal if pa.types.is_decimal(values.type) else int
+    least, most = (scalar_of(make(number), values.type) for number in (0, greatest))
+    return _truths(pc.or_(pc.less(values, least), pc.greater(values, most)))
 
 
 def _each(values: pa.Array, is_unfit: Callable[[Any], bool]) -> list[bool]:

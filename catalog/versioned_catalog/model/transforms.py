@@ -221,7 +221,10 @@ def _applies(transform: Transform, type_: DataType) -> bool:
 def _domain(transform: Transform) -> str:
     match transform:
         case Identity():
-            return "all types but floats, nested ones, variant, geometry, geography and void"
+            return (
+                "all types but floats, collated strings, nested ones, variant, geometry, geography and "
+                "void"
+            )
         case Years() | Months() | Days():
             return "date, timestamp and timestamp_ntz"
         case Hours():

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_type
+from versioned_catalog.model.arrow import nested_values, repeat, scalar_of, to_arrow_type
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Array, Column, Map, Struct, children
 
@@ -54,22 +54,36 @@ def map_of(
 
 
 def rebuilt(
-    source: pa.Array, type_: pa.DataType, change: Callable[[list[pa.Array]], Sequence[pa.Array]]
+    source: pa.Array,
+    type_: pa.DataType | None,
+    change: Callable[[list[pa.Array]], Sequence[pa.Array]],
 ) -> pa.Array:
-    """A struct, list or map array of type ``type_`` around other children.
+    """A struct, list or map array around other children.
 
     Args:
+        type_: its type; None for the type of ``source`` with those of the children.
         change: makes them of the children in order, to which the nulls of the parent are not applied.
     """
     if pa.types.is_struct(source.type):
-        fields = [struct_child(source, at) for at in range(source.type.num_fields)]
-        return struct_of(source, list(change(fields)), type_)
+        fields = list(change([struct_child(source, at) for at in range(source.type.num_fields)]))
+        return struct_of(source, fields, type_ or _around(source.type, fields))
     offsets, values, mask = list_values(source)
     if pa.types.is_map(source.type):
         keys, items = change([struct_child(values, 0), struct_child(values, 1)])
-        return map_of(offsets, keys, items, mask, type_)
+        return map_of(offsets, keys, items, mask, type_ or _around(source.type, [keys, items]))
     (elements,) = change([values])
-    return list_of(offsets, elements, mask, type_)
+    return list_of(offsets, elements, mask, type_ or _around(source.type, [elements]))
+
+
+def _around(type_: Any, children: Sequence[pa.Array]) -> pa.DataType:
+    """A struct, list or map type with the types of other children."""
+    if pa.types.is_struct(type_):
+        pairs = zip(type_, children, strict=True)
+        return pa.struct([field.with_type(child.type) for field, child in pairs])
+    if pa.types.is_map(type_):
+        keys, items = children
+        return pa.map_(type_.key_field.with_type(keys.type), type_.item_field.with_type(items.type))
+    return pa.list_(type_.value_field.with_type(children[0].type))
 
 
 def child_types(type_: Any) -> list[pa.DataType]:
@@ -152,22 +166,7 @@ def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
 
     ``path`` leads from the column at the top level, whose values are ``array``, to the counted column.
     """
-    if len(path) == 1:
-        return int(array.null_count)
-    column, rest = path[0], path[1:]
-    match column.type:
-        case Struct(fields):
-            present = array.filter(pc.is_valid(array))
-            at = next(i for i, field in enumerate(fields) if field.id == rest[0].id)
-            return own_nulls(struct_child(present, at), rest)
-        case Array():
-            _, values, _ = list_values(array)
-            return own_nulls(values, rest)
-        case Map(key, _):
-            _, entries, _ = list_values(array)
-            return own_nulls(struct_child(entries, 0 if rest[0].id == key.id else 1), rest)
-        case _:
-            return 0
+    return int(nested_values(array, path).null_count)
 
 
 ColumnPath = tuple[Column, ...]

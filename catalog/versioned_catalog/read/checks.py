@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal
@@ -15,9 +15,10 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import Condition, Moment, instant_sql, with_names
 from versioned_catalog.model.keys import TTL, TTL_FLOOR
+from versioned_catalog.model.pins import with_pinned_names
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import Cursor, TokenKind, clip_repr, sql_string
-from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.type_text import ColumnPath
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
@@ -188,13 +189,16 @@ def violating_row(
         violated: the filter of such rows.
         ids: the columns of the constraint.
     """
-    state = with_all_rows(state, paths)
-    shown = [state.schema.path(column_id) for column_id in dict.fromkeys(ids)]
-    columns = [resolve(state.schema, (name,)) for name in dict.fromkeys(path[0] for path in shown)]
-    rows = Scan(store, state, columns, violated, limit=1).to_arrow()
+    schema, shown = state.schema, list(dict.fromkeys(ids))
+    tops = dict.fromkeys((*schema.ancestors(one), schema.column(one))[0] for one in shown)
+    rows = Scan(store, with_all_rows(state, paths), list(tops), violated, limit=1).to_arrow()
     if not rows.num_rows:
         return None
-    return ", ".join(f"{render_path(path)} = {_shown(rows, path)[:50]}" for path in shown)
+    names = with_pinned_names(schema, state.pinned_schemas)
+    return ", ".join(
+        f"{names.path_text(column_id)} = {_shown(rows, schema.path(column_id))[:50]}"
+        for column_id in shown
+    )
 
 
 def _shown(rows: pa.Table, path: ColumnPath) -> str:
@@ -204,9 +208,12 @@ def _shown(rows: pa.Table, path: ColumnPath) -> str:
         if not value.is_valid:
             break
         value = value[name]
-    if not value.is_valid:
-        return "NULL"
+    return shown_value(value) if value.is_valid else "NULL"
+
+
+def shown_value(value: pa.Scalar, show: Callable[[object], str] = str) -> str:
+    """A value, for an error."""
     try:
-        return str(value.as_py())
+        return show(value.as_py())
     except (OverflowError, ValueError):
         return "a value outside the years 1 to 9999"

@@ -19,8 +19,6 @@ from versioned_catalog.log.record import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
 from versioned_catalog.model.keys import ROW_IDS
-from versioned_catalog.model.logical import LogicalType
-from versioned_catalog.model.logical_arrow import with_logical_types
 from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.pins import Overflow, loosened_column
 from versioned_catalog.model.types import Column, is_floating, walk
@@ -38,6 +36,7 @@ from versioned_catalog.read.filters import (
     filter_on,
     render_filter,
 )
+from versioned_catalog.read.logical_rows import with_logical_types
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
 from versioned_catalog.read.metadata_columns import ALL_METADATA_COLUMNS, ROW_ID, ROW_UPDATED
 from versioned_catalog.read.planning import (
@@ -437,12 +436,9 @@ class Scan:
         with span("versioned.read", store=self.store.url, version=self.state.version) as reading:
             rows = self._to_arrow()
             reading.set(rows=rows.num_rows, bytes=rows.nbytes)
-            return with_logical_types(rows, self._logical()) if logical_types else rows
-
-    def _logical(self) -> dict[str, LogicalType]:
-        """The logical types of the shown columns, by name."""
-        known = logical_columns(self.state.properties)
-        return {column.name: known[column.id] for column in self.columns if column.id in known}
+            if not logical_types:
+                return rows
+            return with_logical_types(rows, self.columns, logical_columns(self.state.properties))
 
     def _to_arrow(self) -> pa.Table:
         tasks = [task for task, _ in self.tasks()]

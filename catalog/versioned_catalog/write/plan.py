@@ -18,18 +18,17 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.branches import name_tag_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import ONE, to_arrow_schema, to_arrow_type
+from versioned_catalog.model.arrow import ONE, to_arrow_schema
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.identity import IdentityColumn, identities_of
 from versioned_catalog.model.keys import ROW_ID_COLUMNS
-from versioned_catalog.model.logical import LogicalType
-from versioned_catalog.model.logical_arrow import in_base_types
 from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.types import walk
+from versioned_catalog.read.logical_rows import in_base_types
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.write.conditions import RowCondition, refusal
@@ -433,14 +432,9 @@ def rows_of(data: Any, state: TableState) -> tuple[pa.Schema, Iterator[pa.Record
     """Return rows as ``batches_of`` does, with columns of logical types in their base types."""
     arrow, batches = batches_of(data)
     logical, schema = logical_columns(state.properties), state.seen.schema
-
-    def base_of(name: str) -> tuple[LogicalType, pa.DataType] | None:
-        column = schema.find((name,))
-        if column is None or column.id not in logical:
-            return None
-        return logical[column.id], to_arrow_type(column.type)
-
-    return in_base_types(arrow, batches, base_of) if logical else (arrow, batches)
+    if not logical:
+        return arrow, batches
+    return in_base_types(arrow, batches, lambda name: schema.find((name,)), logical)
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
