@@ -6,10 +6,10 @@ import multiprocessing as mp
 import os
 import random
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from typing import Any
 from uuid import uuid4
 
@@ -20,8 +20,19 @@ from s3.rules import Fault, Rule
 from s3.rules import Random as RandomFaults
 from s3.server import BUCKET, Server
 from s3.test_linear import RATES, STUCK
-from transactions.bank import COLUMNS, TABLES, amounts, bank_at, move, read, rows
-from versioned_catalog import Catalog, CommitConflictError, StorageError, VersionedError
+from transactions.bank import (
+    COLUMNS,
+    TABLES,
+    add_up_while_killing,
+    amounts,
+    bank_at,
+    check_end,
+    keep_moving,
+    move,
+    read,
+    rows,
+)
+from versioned_catalog import Catalog, VersionedError
 from versioned_catalog.log import decisions
 
 pytestmark = pytest.mark.thorough
@@ -141,15 +152,9 @@ def test_a_fault_at_every_write_of_a_log(s3: Server, proxy: Proxied) -> None:
     assert check(s3, proxy, LOSSES, lambda name: name.startswith("PUT") and "_versioned/" in name)
 
 
-def keep_moving(url: str, options: dict[str, Any], seed: int) -> None:
-    """Move amounts until killed."""
+def writer(url: str, options: dict[str, Any], seed: int) -> None:
     decisions.GRACE = timedelta(seconds=0.5)
-    draw = random.Random(seed)
-    while True:
-        try:
-            move(Catalog(url, options), draw.randint(-5, 5))
-        except (CommitConflictError, StorageError):
-            time.sleep(draw.uniform(0, 0.05))
+    keep_moving(url, options, seed, 0.05)
 
 
 @pytest.mark.nightly
@@ -157,49 +162,29 @@ def keep_moving(url: str, options: dict[str, Any], seed: int) -> None:
 def test_the_sum_never_changes_while_writers_are_killed(
     faulty: bool, s3: Server, proxy: Proxied, seed: int
 ) -> None:
-    url, draw = f"s3://{BUCKET}/{uuid4().hex}", random.Random(seed)
+    url = f"s3://{BUCKET}/{uuid4().hex}"
     catalog = bank_at(url, s3.options)
     if faulty:
         proxy.set_rules(random=RandomFaults(seed, RATES, stuck=STUCK))
 
-    def start(number: int) -> Any:
-        process = CONTEXT.Process(target=keep_moving, args=(url, proxy.options, number))
+    def start(number: int) -> BaseProcess:
+        process = CONTEXT.Process(target=writer, args=(url, proxy.options, seed + number))
         process.start()
         return process
 
-    children = [start(seed + number) for number in range(4)]
-    sums, killed, end = 0, 0, time.monotonic() + 60
-    next_kill = time.monotonic() + 5
     try:
-        while time.monotonic() < end:
-            reader = Catalog(url, s3.options)
-            try:
-                with reader.transaction(*TABLES) as transaction:
-                    found = [read(transaction.table(name)) for name in TABLES]
-            except CommitConflictError:
-                continue  # others were faster 64 times
-            assert sum(accounts[1] for accounts in found) == 20
-            sums += 1
-            if time.monotonic() > next_kill:
-                next_kill = time.monotonic() + draw.uniform(1, 6)
-                at = draw.randrange(4)
-                children[at].kill()
-                children[at].join()
-                killed += 1
-                children[at] = start(seed + 100 + killed)
+        sums, killed = add_up_while_killing(
+            *(lambda: Catalog(url, s3.options), start, random.Random(seed)),
+            seconds=60,
+            pauses=(1, 6),
+        )
     finally:
-        for child in children:
-            child.kill()
-            child.join()
         proxy.settle()
         proxy.set_rules()
-    with impatient(0):
-        move(catalog, 1)
     versions = catalog.load_table("n.a").version
     print(f"{sums} sums, {killed} kills, {versions} versions")
-    assert sum(amounts(catalog, name)[1] for name in TABLES) == 20
     assert sums > 4
     assert killed
     assert versions > 4
-    for table in TABLES:
-        assert catalog.load_table(table).maintenance.verify(every_version=True).findings == ()
+    with impatient(0):
+        check_end(catalog)

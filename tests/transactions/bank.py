@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import time
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from faults.store import Fault, FaultyStore, Plan
-from versioned_catalog import Catalog
+from versioned_catalog import Catalog, CommitConflictError, StorageError
 from versioned_catalog.storage.local import LocalStore
 
 COLUMNS = "id BIGINT NOT NULL, amount BIGINT"
@@ -67,3 +71,67 @@ def leave_undecided(folder: Path) -> None:
         move(Catalog.over(FaultyStore(LocalStore(str(folder)), plan)))
         os._exit(0)
     assert os.waitpid(child, 0)[1] != 0
+
+
+def keep_moving(place: str | Path, options: Any, seed: int, longest_pause: float) -> None:
+    """Move amounts until killed; pause after an error, for up to some seconds."""
+    draw = random.Random(seed)
+    while True:
+        try:
+            move(Catalog(place, options), draw.randint(-5, 5))
+        except (CommitConflictError, StorageError):
+            time.sleep(draw.uniform(0, longest_pause))
+
+
+def add_up_while_killing(
+    reader: Callable[[], Catalog],
+    start: Callable[[int], BaseProcess],
+    draw: random.Random,
+    *,
+    seconds: float,
+    pauses: tuple[float, float],
+) -> tuple[int, int]:
+    """Let four writers move amounts, and check that account 1 has the same sum in each snapshot.
+
+    Args:
+        reader: opens the warehouse.
+        start: starts the writer with a number.
+        pauses: the shortest and the longest time between two kills, in seconds.
+
+    Returns:
+        How many sums were added up, and how many writers were killed.
+    """
+    children = [start(number) for number in range(4)]
+    sums, killed, end = 0, 0, time.monotonic() + seconds
+    next_kill = time.monotonic() + pauses[1]
+    try:
+        while time.monotonic() < end:
+            try:
+                with reader().transaction(*TABLES) as transaction:
+                    found = [read(transaction.table(name)) for name in TABLES]
+            except CommitConflictError:
+                continue  # others were faster 64 times
+            assert sum(accounts[1] for accounts in found) == 20
+            sums += 1
+            if time.monotonic() > next_kill:
+                next_kill = time.monotonic() + draw.uniform(*pauses)
+                at = draw.randrange(4)
+                children[at].kill()
+                children[at].join()
+                killed += 1
+                children[at] = start(100 + killed)
+    finally:
+        for child in children:
+            child.kill()
+            child.join()
+    return sums, killed
+
+
+def check_end(catalog: Catalog) -> None:
+    """Check that the sum is what it was, and both logs are sound, after one more transaction."""
+    move(catalog, 1)
+    assert sum(amounts(catalog, name)[1] for name in TABLES) == 20
+    for name in TABLES:
+        table = catalog.load_table(name)
+        assert table.version > 2
+        assert table.maintenance.verify(every_version=True).findings == ()

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import multiprocessing as mp
 import os
 import random
-import signal
-import time
 from dataclasses import dataclass, field
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
-from transactions.bank import TABLES, amounts, bank, leave_undecided, move, read, rows
-from versioned_catalog import Catalog, CommitConflictError, StorageError
+from transactions.bank import (
+    TABLES,
+    add_up_while_killing,
+    amounts,
+    bank,
+    check_end,
+    keep_moving,
+    leave_undecided,
+    read,
+    rows,
+)
+from versioned_catalog import Catalog, CommitConflictError
 from versioned_catalog.log import decisions
 from versioned_catalog.multi_table import MultiTableTransaction
 
@@ -113,58 +123,24 @@ def test_interleavings_are_as_the_model_says(number: int, tmp_path: Path) -> Non
             raise
 
 
-def keep_moving(folder: Path, seed: int) -> None:
-    """Move amounts until killed."""
-    draw = random.Random(seed)
-    while True:
-        try:
-            move(Catalog(folder), draw.randint(-5, 5))
-        except (CommitConflictError, StorageError):
-            time.sleep(draw.uniform(0, 0.02))
-
-
-def start(folder: Path, seed: int) -> int:
-    child = os.fork()
-    if child == 0:
-        try:
-            keep_moving(folder, seed)
-        finally:
-            os._exit(1)
-    return child
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.nightly)])
 def test_the_sum_never_changes_while_writers_are_killed(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, "GRACE", timedelta(seconds=0.3))
-    catalog, draw = bank(tmp_path), random.Random(SEED)
-    children = [start(tmp_path, seed) for seed in range(4)]
-    sums, killed, end = 0, 0, time.monotonic() + seconds
-    try:
-        while time.monotonic() < end:
-            reader = Catalog(tmp_path)
-            try:
-                with reader.transaction(*TABLES) as transaction:
-                    found = [read(transaction.table(name)) for name in TABLES]
-            except CommitConflictError:
-                continue  # others were faster 64 times
-            assert sum(accounts[1] for accounts in found) == 20
-            sums += 1
-            if draw.random() < 0.2:
-                at = draw.randrange(4)
-                os.kill(children[at], signal.SIGKILL)
-                os.waitpid(children[at], 0)
-                killed += 1
-                children[at] = start(tmp_path, 100 + killed)
-    finally:
-        for child in children:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-    assert sums > 0
-    move(catalog, 1)
-    assert sum(amounts(catalog, name)[1] for name in TABLES) == 20
+    catalog, context = bank(tmp_path), mp.get_context("fork")
+
+    def start(number: int) -> BaseProcess:
+        child = context.Process(target=keep_moving, args=(tmp_path, None, number, 0.02))
+        child.start()
+        return child
+
+    sums, killed = add_up_while_killing(
+        lambda: Catalog(tmp_path), start, random.Random(SEED), seconds=seconds, pauses=(0.0, 0.3)
+    )
+    assert sums
+    assert killed
+    check_end(catalog)
     for name in ("a", "b"):
         assert Catalog.verify_path(tmp_path / "n" / name, every_version=True).findings == ()
-    assert catalog.load_table("n.a").version > 2
