@@ -6,15 +6,23 @@ import decimal
 import os
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from variants import MISSING, Plan, decode, group_of, random_plan, random_value
-from versioned_catalog import InvalidRequestError
+from versioned_catalog import Catalog, InvalidRequestError
+from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.parquet_forms import Form
-from versioned_catalog.read.shredding import shredded_form, whole_variants
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.shredding import (
+    is_shredded,
+    shredded_form,
+    whole_variants,
+    with_whole_variants,
+)
 from versioned_catalog.read.variant_encoding import MalformedVariantError
 
 EMPTY = b"\x01\x00\x00"
@@ -227,3 +235,62 @@ def test_wide_objects_and_arrays(size: int) -> None:
     plan: Plan = {"a": "string", "b": [None]}
     check([wide, list(range(300)), {"a": "x" * size, "b": [wide]}], plan)
     check([[1] * (size // 250)], ["long"])
+
+
+def columns_of(folder: Path, declared: str) -> tuple[Column, ...]:
+    return Catalog(folder).create_table("t", declared).schema.columns
+
+
+def test_variants_of_segments_are_put_together_wherever_they_are(tmp_path: Path) -> None:
+    """In a column, in structs of which not all fields are read, in arrays and in maps."""
+    v = group_of([{"a": 1}, MISSING, [2], "x"], {"a": "long"})
+    names = ["metadata", "value"]  # as Spark writes those that have nothing in common
+    plain = pa.StructArray.from_arrays(
+        [group_of([0, 1, 2, 3], None).field(name) for name in names], names
+    )
+    mask = pa.array([False] * 3 + [True])
+    s = pa.StructArray.from_arrays([pa.array([5, 6, 7, 8]), v], ["n", "v"], mask=mask)
+    ends = pa.array([0, 1, 1, 3, 4], pa.int32())
+    lists = pa.ListArray.from_arrays(ends, s)
+    maps = pa.MapArray.from_arrays(ends, pa.array(list("abcd")), v)
+    struct = "STRUCT<n: BIGINT, v: VARIANT>"
+    columns = columns_of(
+        tmp_path, f"v VARIANT, s {struct}, l ARRAY<{struct}>, m MAP<STRING, VARIANT>, p VARIANT"
+    )
+    arrays = (v, s, lists, maps, plain)
+    found = [
+        with_whole_variants(array, column) for array, column in zip(arrays, columns, strict=True)
+    ]
+    for array, column in zip(found, columns, strict=True):
+        assert array.type == to_arrow_type(column.type), column
+        array.validate(full=True)
+
+    def shown(value: Any) -> Any:
+        match value:
+            case {"metadata": metadata, "value": stored}:
+                return (decode(metadata, stored),)
+            case dict():
+                return {key: shown(part) for key, part in value.items()}
+            case list() | tuple():
+                return [shown(part) for part in value]
+            case _:
+                return value
+
+    variants = [({"a": 1},), None, ([2],), ("x",)]
+    structs = [{"n": n, "v": variant} for n, variant in zip((5, 6, 7), variants, strict=False)] + [
+        None
+    ]
+    assert [shown(array.to_pylist()) for array in found] == [
+        variants,
+        structs,
+        [structs[:1], [], structs[1:3], structs[3:]],
+        [[["a", variants[0]]], [], [["b", None], ["c", variants[2]]], [["d", variants[3]]]],
+        [(0,), (1,), (2,), (3,)],
+    ]
+
+
+def test_what_is_stored_whole_is_taken_as_it_is(tmp_path: Path) -> None:
+    (column,) = columns_of(tmp_path, "v VARIANT")
+    whole = whole_variants(group_of([1, None], "long"), "v")
+    assert not is_shredded(whole.type, column)
+    assert with_whole_variants(whole, column) is whole

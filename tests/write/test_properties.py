@@ -14,6 +14,7 @@ from versioned_catalog.commit.append_only import is_append_only
 from versioned_catalog.commit.branch_rules import stages_writes
 from versioned_catalog.commit.mark_rules import row_changes_of
 from versioned_catalog.commit.row_rules import isolation_of
+from versioned_catalog.model.keys import shreds_variants
 from versioned_catalog.model.pin_changes import refuses_breaks
 from versioned_catalog.write.properties import KNOWN, PROPERTIES
 from versioned_catalog.write.retry import application_retention
@@ -188,6 +189,7 @@ PARSERS = {
     "write.wap.enabled": stages_writes,
     "row_ids": lambda properties: properties.get("row_ids") == "true",
     "append_only": lambda properties: is_append_only(properties, keyed=False),
+    "variant_shredding": shreds_variants,
 }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from versioned_catalog import Catalog
+from versioned_catalog import Catalog, InvalidRequestError
 
 VARIANT = pa.struct(
     [
@@ -61,3 +62,37 @@ def test_null_variants_next_to_timestamps_of_another_zone(
     }
     shown = table.scan().to_arrow()["s"].to_pylist()
     assert shown == expected[type_.partition("<")[0]]
+
+
+def test_shredding_is_a_feature_of_readers_that_stays(tmp_path: Path) -> None:
+    """Earlier releases would take a shredded value for a missing one. Python writes variants whole."""
+    catalog = Catalog(tmp_path)
+    table = catalog.create_table("t", "v VARIANT")
+    assert "shredded-variants" not in table.state.features.read
+    for value in ("infer", "off"):
+        table.alter().set_property("variant_shredding", value).commit()
+        features = table.state.features
+        assert "shredded-variants" in features.read & features.write
+        table.append(pa.table({"v": variants([False])}))
+    assert table.scan().to_arrow()["v"].to_pylist() == variants([False]).to_pylist() * 2
+    made = catalog.create_table("made", "v VARIANT", properties={"variant_shredding": "infer"})
+    assert "shredded-variants" in made.state.features.read
+
+
+@pytest.mark.parametrize(
+    ("properties", "how", "problem"),
+    [
+        ({"variant_shredding": "on"}, {}, "is 'on'; it must be off or infer"),
+        (
+            {"variant_shredding": "infer"},
+            {"primary_key": ["id"]},
+            "not for a table with a primary key",
+        ),
+        ({"variantShredding": "infer"}, {}, "did you mean variant_shredding"),
+    ],
+)
+def test_what_shredding_can_not_be(
+    tmp_path: Path, properties: dict[str, str], how: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=problem):
+        Catalog(tmp_path).create_table("t", "id INT, v VARIANT", properties=properties, **how)

@@ -17,6 +17,7 @@ from versioned_catalog.model.keys import (
     IDENTITY_PREFIX,
     LOGICAL_PREFIX,
     ROW_IDS,
+    VARIANT_SHREDDING,
 )
 from versioned_catalog.model.schema_json import Json, check_members, member
 from versioned_catalog.model.types import LEAVES
@@ -140,6 +141,9 @@ LOGICAL_TYPES = "logical-types"
 ROW_IDS_FEATURE = "row-ids"
 """Feature of tables whose rows have IDs."""
 
+SHREDDED_VARIANTS = "shredded-variants"
+"""Feature of tables that have, or had, segments with shredded variants."""
+
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
@@ -189,6 +193,7 @@ KNOWN_FEATURES: frozenset[str] = TYPES | frozenset(
         IDENTITY,
         LOGICAL_TYPES,
         ROW_IDS_FEATURE,
+        SHREDDED_VARIANTS,
         DEFAULT_EXPRESSIONS,
         UNDROP,
         RESTORE,
@@ -225,7 +230,11 @@ def features_of_properties(properties: Mapping[str, str]) -> Features:
     }
     if properties.get(APPEND_ONLY) == "true":
         names.add(APPEND_ONLY_FEATURE)
-    for_both = frozenset({ROW_IDS_FEATURE} if properties.get(ROW_IDS) == "true" else ())
+    needs = {
+        ROW_IDS_FEATURE: properties.get(ROW_IDS) == "true",
+        SHREDDED_VARIANTS: properties.get(VARIANT_SHREDDING) == "infer",
+    }
+    for_both = frozenset(feature for feature, is_needed in needs.items() if is_needed)
     return Features(for_both, for_both | names)
 
 

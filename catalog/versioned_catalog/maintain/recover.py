@@ -29,6 +29,7 @@ from versioned_catalog.log.features import (
     IMPORTS_FOLDER,
     LOG,
     MARKS,
+    SHREDDED_VARIANTS,
     WITH_CHECKSUMS,
     Features,
     features_of_properties,
@@ -60,6 +61,7 @@ from versioned_catalog.maintain.salvage import (
 from versioned_catalog.maintain.segment_check import contents_of, opened
 from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Atom, walk
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.storage.store import Put, Store, file_of, new_name
 
@@ -315,6 +317,10 @@ def _without_row_ids(properties: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in properties.items() if key != ROW_IDS}
 
 
+_MAY_BE_SHREDDED = Features(frozenset({SHREDDED_VARIANTS}), frozenset({SHREDDED_VARIANTS}))
+"""The features of a recovered table with a variant: nobody knows how its segments hold it."""
+
+
 def _write_log(new: Store, commits: list[Commit]) -> TableState:
     """Write the log, the first entry last, so that the table appears when it is complete."""
     state: TableState | None = None
@@ -324,6 +330,8 @@ def _write_log(new: Store, commits: list[Commit]) -> TableState:
         features = WITH_CHECKSUMS if state is None else state.features
         if commit.schema is not None:
             features |= features_of(commit.schema, commit.added)
+            if any(column.type is Atom.VARIANT for column, _ in walk(commit.schema.columns)):
+                features |= _MAY_BE_SHREDDED
         if commit.marked:
             features |= Features(frozenset({MARKS}), frozenset({MARKS}))
         if any(is_copy(record.path) for record in commit.added):

@@ -139,6 +139,9 @@ APPEND_ONLY = "append_only"
 ROW_IDS = "row_ids"
 """The property of tables without a primary key whose rows have IDs."""
 
+VARIANT_SHREDDING = "variant_shredding"
+"""The property that says whether Spark shreds the variants of new rows."""
+
 CHECK_PREFIX = "__check."
 """How the properties of constraints begin; see ``checks``."""
 
@@ -213,6 +216,28 @@ def is_set(properties: Mapping[str, str], key: str) -> bool:
             condition="INVALID_OPTION",
         )
     return value == "true"
+
+
+def shreds_variants(properties: Mapping[str, str], *, keyed: bool = False) -> bool:
+    """Whether variants of new rows are shredded where Spark writes them.
+
+    Raises:
+        InvalidRequestError: the property is neither ``off`` nor ``infer``, or ``infer`` for a table with
+            a primary key, whose rows Python writes.
+    """
+    value = properties.get(VARIANT_SHREDDING, "off")
+    if value not in ("off", "infer"):
+        raise InvalidRequestError(
+            f"the property {VARIANT_SHREDDING} is {value!r}; it must be off or infer",
+            condition="INVALID_OPTION",
+        )
+    if value == "infer" and keyed:
+        raise InvalidRequestError(
+            f"the property {VARIANT_SHREDDING} is not for a table with a primary key, whose variants "
+            "are written whole; leave one of them out",
+            condition="INVALID_OPTION",
+        )
+    return value == "infer"
 
 
 def duration_of(properties: Mapping[str, str], key: str, instead: str) -> timedelta | None:

@@ -29,6 +29,7 @@ from versioned_catalog.read.foreign_file import ForeignFile, changed_error, open
 from versioned_catalog.read.projection import SegmentPlan
 from versioned_catalog.read.row_selection import EVERY_ROW, RowSelection, selection_of
 from versioned_catalog.read.segment_layout import FIELD_ID, SCHEMA_VERSION, TABLE_UUID
+from versioned_catalog.read.shredding import is_shredded, typed_paths, with_whole_variants
 from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet
@@ -150,7 +151,10 @@ class SegmentFile:
             return
         options = {"row_groups": [group], "columns": self._paths, "use_threads": False}
         for batch in self.parquet.iter_batches(batch_rows, **options):
-            yield batch.num_rows, batch.columns
+            arrays = batch.columns
+            for at in self._shredded:
+                arrays[at] = with_whole_variants(arrays[at], needed[at])
+            yield batch.num_rows, arrays
 
     @cached_property
     def _foreign(self) -> ForeignFile:
@@ -158,7 +162,19 @@ class SegmentFile:
 
     @cached_property
     def _paths(self) -> list[str]:
-        return self.task.plan.physical_paths()
+        paths = self.task.plan.physical_paths()
+        shredded = (self.task.plan.needed[at] for at in self._shredded)
+        return [*paths, *(path for column in shredded for path in typed_paths(column))]
+
+    @cached_property
+    def _shredded(self) -> list[int]:
+        """The places of needed columns with a variant that may be shredded."""
+        schema, needed = self.footer.schema, self.task.plan.needed
+        return [
+            at
+            for at, column in enumerate(needed)
+            if is_shredded(schema.field(column.physical_name).type, column)
+        ]
 
     @cached_property
     def _leaves(self) -> list[Path]:

@@ -20,8 +20,9 @@ from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.model.arrow import array_of as arrow_array
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.parquet_forms import Form
-from versioned_catalog.model.types import Atom
-from versioned_catalog.read.arrays import struct_of
+from versioned_catalog.model.types import Array, Atom, Column, Map, Struct, children
+from versioned_catalog.read.arrays import child_types, rebuilt, struct_of
+from versioned_catalog.read.projection import leaf_paths
 from versioned_catalog.read.variant_encoding import (
     NULL,
     Field,
@@ -141,6 +142,68 @@ def whole_variants(group: pa.StructArray, name: str) -> pa.StructArray:
         missing = pc.and_(stored.is_null(), group.is_valid())
         stored = pc.if_else(missing, pa.scalar(NULL, pa.binary()), stored)
     return struct_of(group, [stored, dictionaries], target)
+
+
+def is_shredded(stored: Any, column: Column) -> bool:
+    """Whether a variant of a column, or inside it, is not stored as a whole one is.
+
+    Args:
+        stored: the type of the column in the file.
+    """
+    if column.type is Atom.VARIANT:
+        return [field.name for field in stored] != [VALUE, METADATA]
+    return any(is_shredded(*pair) for pair in _inside(stored, column))
+
+
+def typed_paths(column: Column) -> list[str]:
+    """The dotted paths of the typed values of variants, of a column and inside it."""
+    leaves = [path for path, type_ in leaf_paths(column) if type_ is Atom.VARIANT]
+    return [path.removesuffix(VALUE) + TYPED for path in leaves if path.endswith(f".{VALUE}")]
+
+
+def with_whole_variants(array: pa.Array, column: Column) -> pa.Array:
+    """The values of a column of a segment, with variants that are whole.
+
+    Raises:
+        MalformedVariantError: a variant is malformed.
+    """
+    if not is_shredded(array.type, column):
+        return array
+    if column.type is Atom.VARIANT:
+        return whole_variants(array, column.name)
+    columns = [child for _, child in _inside(array.type, column)]
+    return rebuilt(
+        array,
+        _whole_type(array.type, column),
+        lambda parts: list(map(with_whole_variants, parts, columns)),
+    )
+
+
+def _whole_type(stored: Any, column: Column) -> pa.DataType:
+    """The type of a column with variants that are whole."""
+    if column.type is Atom.VARIANT:
+        return to_arrow_type(column.type)
+    types = [_whole_type(*pair) for pair in _inside(stored, column)]
+    match column.type:
+        case Struct():
+            fields = zip(stored, types, strict=True)
+            return pa.struct([field.with_type(type_) for field, type_ in fields])
+        case Array():
+            return pa.list_(stored.value_field.with_type(types[0]))
+        case Map():
+            key, item = stored.key_field.with_type(types[0]), stored.item_field.with_type(types[1])
+            return pa.map_(key, item)
+        case _:
+            return stored
+
+
+def _inside(stored: Any, column: Column) -> list[tuple[Any, Column]]:
+    """The types in a segment of the columns inside a column, in the order of the type."""
+    inner = children(column.type)
+    if isinstance(column.type, Struct):
+        by_name = {child.physical_name: child for child in inner}
+        return [(field.type, by_name[field.name]) for field in stored if field.name in by_name]
+    return list(zip(child_types(stored), inner, strict=True)) if inner else []
 
 
 def _part(group: pa.StructArray, name: str) -> Any:

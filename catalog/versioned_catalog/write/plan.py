@@ -23,7 +23,7 @@ from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.identity import IdentityColumn, identities_of
-from versioned_catalog.model.keys import ROW_ID_COLUMNS
+from versioned_catalog.model.keys import ROW_ID_COLUMNS, shreds_variants
 from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
@@ -369,7 +369,12 @@ def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
     """Plan a write of rows that have the snapshot's schema already."""
     size = target_bytes(state.properties)
     spec = WriteSpec(
-        state.table_uuid, state.version, state.schema, size, tag=name_tag_of(state.branch)
+        state.table_uuid,
+        state.version,
+        state.schema,
+        size,
+        tag=name_tag_of(state.branch),
+        shreds=shreds_variants(state.properties),
     )
     return WritePlan(
         store.location,
@@ -395,7 +400,8 @@ def plan_create(
     evolution = first_evolution(operation, state)
     base_version = -1 if state is None else state.version
     size = target_bytes(evolution.properties)
-    spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
+    shreds = shreds_variants(evolution.properties)
+    spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size, shreds=shreds)
     now, seen = datetime.now(UTC), Seen(evolution.schema.visible, evolution.schema)
     generated = generated_of(evolution.properties)
     if arrow is not None:

@@ -31,7 +31,9 @@ from versioned_catalog.model.keys import (
     TIME_INDEX,
     TTL,
     TTL_FLOOR,
+    VARIANT_SHREDDING,
     parse_ttl,
+    shreds_variants,
 )
 from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 from versioned_catalog.spelling import meant
@@ -181,6 +183,13 @@ PROPERTIES = (
         "rows have an ID that they keep, and know the version that last wrote them; can't be unset",
     ),
     Property(
+        VARIANT_SHREDDING,
+        "`off` or `infer`",
+        "off",
+        "native writes of new rows, in tables without a primary key",
+        "whether common fields of variants get columns of their own, by the first rows of each file",
+    ),
+    Property(
         IDENTIFIER_FIELDS,
         "columns that are NOT NULL",
         None,
@@ -267,6 +276,7 @@ def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
     stages_writes(properties)
     is_append_only(properties, keyed=keyed)
     has_row_ids(properties, keyed=keyed)
+    shreds_variants(properties, keyed=keyed)
 
 
 def _check_keys(keys: Iterable[str]) -> None:

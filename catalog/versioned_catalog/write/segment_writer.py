@@ -217,6 +217,7 @@ class WriteSpec:
         row_ids: whether the last two columns of the rows are the IDs that they keep, and the versions
             that wrote them; null for a row that is new, or is written by this commit. Only of a table
             without a primary key.
+        shreds: whether Spark shreds variants; Python writes them whole.
     """
 
     table_uuid: str
@@ -227,6 +228,7 @@ class WriteSpec:
     patch: tuple[int, ...] | None = None
     tag: str = ""
     row_ids: bool = False
+    shreds: bool = False
 
 
 class SegmentWriter:

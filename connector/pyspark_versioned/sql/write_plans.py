@@ -28,7 +28,7 @@ from versioned_catalog.commit.operations import Base
 from versioned_catalog.model.keys import ROW_ID_COLUMNS
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import PartitionField, Schema
-from versioned_catalog.model.types import Char, Column, Varchar, is_nested, map_columns, walk
+from versioned_catalog.model.types import Atom, Char, Column, Varchar, is_nested, map_columns, walk
 from versioned_catalog.model.widening import widens
 from versioned_catalog.names.folders import Placement
 from versioned_catalog.read.filters import AllOf
@@ -130,6 +130,7 @@ def _described(
     is_native: bool,
 ) -> messages.WritePlan:
     spec, schema = plan.spec, plan.spec.schema
+    has_variants = any(column.type is Atom.VARIANT for column, _ in walk(schema.columns))
     columns = (*schema.columns, *(ROW_ID_COLUMNS if spec.row_ids else ()))
     if not is_native:
         check_passes_python(schema.columns, plan.table)
@@ -152,6 +153,7 @@ def _described(
             )
             for column in plan.identities
         ],
+        shreds=spec.shreds and has_variants,
     )
 
 

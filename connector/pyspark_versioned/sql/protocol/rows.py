@@ -215,6 +215,7 @@ class WritePlan(Message):
     distribution: Distribution
     rows: StoredRows | None
     numbered: Sequence[NumberedColumn]
+    shreds: bool
 
 
 class NumberedColumn(Message):

@@ -30,9 +30,10 @@ import versioned.spark.protocol.HadoopFolder;
  * @param schema the columns by physical name, with IDs
  * @param ids column IDs of elements, keys and values by their dotted path in Parquet, where Spark writes none
  * @param footer key-value metadata of the file
+ * @param shreds whether variants are shredded, by the first rows of each file
  */
 public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, StructType schema,
-        Map<String, Integer> ids, Map<String, String> footer) implements Serializable {
+        Map<String, Integer> ids, Map<String, String> footer, boolean shreds) implements Serializable {
 
     /** Settings that must not depend on the session. */
     private static final Map<String, String> FIXED = Map.of(
@@ -44,12 +45,12 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
 
     /** The writer of a table's folder; on the driver. */
     public static SparkParquetWriting of(HadoopFolder folder, StructType schema, Map<String, Integer> ids,
-            Map<String, String> footer) {
+            Map<String, String> footer, boolean shreds) {
         Configuration hadoop = HadoopFolders.configuration(folder);
         SparkParquetConf.fix(SQLConf.get().clone(), hadoop, FIXED);
         return new SparkParquetWriting(
             SerializableConfiguration.broadcast(SparkSession.active().sparkContext(), hadoop), schema,
-            new HashMap<>(ids), new HashMap<>(footer));
+            new HashMap<>(ids), new HashMap<>(footer), shreds);
     }
 
     /** The files of a task; on an executor. */
@@ -73,12 +74,22 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
         }
 
         /** Opens a file to write rows to. */
-        public ParquetWriter<InternalRow> open(SegmentFile file) throws IOException {
+        public RowWriter open(SegmentFile file) throws IOException {
+            return shreds ? new ShreddingWriter(schema, fixed, shredded -> open(file, shredded)) : open(file, hadoop);
+        }
+
+        private RowWriter open(SegmentFile file, StructType shredded) throws IOException {
+            Configuration of = new Configuration(hadoop);
+            ParquetWriteSupport.setShreddingSchema(shredded, of);
+            return open(file, of);
+        }
+
+        private RowWriter open(SegmentFile file, Configuration hadoop) throws IOException {
             Builder builder = new Builder(file.output());
             // Spark's writer reads the session's settings when it is created, also on executors.
             return SQLConf.withExistingConf(fixed, () -> {
                 try {
-                    return builder.withConf(hadoop).withCompressionCodec(CompressionCodecName.ZSTD).build();
+                    return RowWriter.of(builder.withConf(hadoop).withCompressionCodec(CompressionCodecName.ZSTD).build());
                 } catch (IOException e) {
                     throw new java.io.UncheckedIOException(e);
                 }

@@ -3,8 +3,8 @@ package versioned.spark.write;
 import java.io.IOException;
 import java.util.List;
 import java.util.UUID;
-import org.apache.parquet.hadoop.ParquetWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
+import versioned.spark.internals.RowWriter;
 import versioned.spark.internals.SegmentFile;
 import versioned.spark.internals.SparkParquetWriting;
 import versioned.spark.protocol.WrittenSegment;
@@ -17,7 +17,7 @@ final class OpenSegment {
     private final List<String> partition;
     private final String name;
     private final SegmentFile file;
-    private final ParquetWriter<InternalRow> writer;
+    private final RowWriter writer;
     private long rows;
 
     OpenSegment(TaskWriter.Factory factory, SparkParquetWriting.Files files, List<String> partition)
@@ -35,7 +35,7 @@ final class OpenSegment {
     }
 
     boolean isFull() {
-        return rows % ROWS_BETWEEN_LOOKS == 0 && writer.getDataSize() >= factory.targetBytes();
+        return rows % ROWS_BETWEEN_LOOKS == 0 && writer.dataSize() >= factory.targetBytes();
     }
 
     /** Makes the contents of the segment durable, but not yet its name in the folder. */
@@ -52,7 +52,7 @@ final class OpenSegment {
 
     /** Gives up; vacuum deletes the file. */
     void abandon() throws IOException {
-        writer.close();
+        writer.abandon();
     }
 
     /** The rest of the UUID whose first digits are in the prefix of a name, after a dash. */

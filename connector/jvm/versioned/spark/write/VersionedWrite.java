@@ -16,8 +16,12 @@ import versioned.spark.protocol.TakenNumbers;
 import versioned.spark.protocol.WritePlan;
 import versioned.spark.protocol.WrittenSegment;
 
-/** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks, and {@code metrics} what it did. */
-record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution,
+/**
+ * Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks, and {@code metrics} what it did.
+ *
+ * @param shreds whether variants are shredded
+ */
+record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution, boolean shreds,
         Numbers numbers, WriteMetrics metrics, BiConsumer<List<WrittenSegment>, WriteSummary> commit) implements DistributedWrite, BatchWrite {
     @Override
     public String description() {
@@ -46,7 +50,8 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
 
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-        SparkParquetWriting writing = SparkParquetWriting.of(table.hadoop(), plan.schema(), plan.ids(), plan.footer());
+        SparkParquetWriting writing = SparkParquetWriting.of(table.hadoop(), plan.schema(), plan.ids(), plan.footer(),
+            shreds);
         return new TaskWriter.Factory(writing, table.hadoop().url(), plan.prefix(), plan.targetBytes(),
             new ArrayList<>(plan.partitioning()), projection, numbers.take(info.numPartitions(), plan.schema()));
     }

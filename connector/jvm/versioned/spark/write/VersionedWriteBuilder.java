@@ -97,7 +97,9 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             WriteMetrics metrics = WriteMetrics.ofRows(table);
             Numbers numbers = new Numbers(table, plan.numbered(), rewrite == null || rewrite.operation().equals("merge"),
                 rewrite != null);
-            return target.streaming(new VersionedWrite(table, plan, projection, distribution, numbers, metrics, (segments, summary) -> {
+            // Rows that a statement copies keep their bytes, by which changes are found.
+            boolean shreds = plan.shreds() && rewrite == null;
+            return target.streaming(new VersionedWrite(table, plan, projection, distribution, shreds, numbers, metrics, (segments, summary) -> {
                 List<String> removed = rewrite == null ? List.of() : rewrite.removed();
                 metrics.replaced(removed);
                 target.commit(write(removed, numbers.taken(), statement.effect(summary)), segments, metrics::committed);
