@@ -164,8 +164,10 @@ CREATES: list[Request] = [
     ("default of a variant", lambda b: b.create("a VARIANT DEFAULT 'x'"), BAD, "VARIANT"),
     ("Arrow null", lambda b: b.create(pa.schema([("a", pa.null())])), BAD, "column a"),
     (
-        "Arrow months in a list",
-        lambda b: b.create(pa.schema([("a", pa.list_(pa.month_day_nano_interval()))])),
+        "Arrow union in a list",
+        lambda b: b.create(
+            pa.schema([("a", pa.list_(pa.dense_union([pa.field("x", pa.int32())])))])
+        ),
         BAD,
         "column a",
     ),

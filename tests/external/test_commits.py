@@ -388,7 +388,7 @@ FORGED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"ops": {"0": 1}}, {}, "is one of a keyed table"),
     ({}, {"id_maps": [[]]}, "an ID map is an object"),
     ({}, {"id_maps": [{"x": {}}]}, "names 'x', which is not a column ID"),
-    ({}, {"id_maps": [{"1": []}]}, "something else than an object"),
+    ({}, {"id_maps": [{"1": []}]}, "an object was expected"),
     ({}, {"id_maps": [{"1": {"form": "roman"}}]}, "the form 'roman', which this library does not"),
     ({}, {"id_maps": [{"1": {"type": "roman"}}]}, "is not a type"),
     ({}, {"roots": {"lake": 1}}, "not text"),

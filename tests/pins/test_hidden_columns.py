@@ -9,7 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from versioned_catalog import Catalog, CorruptTableError, NotFoundError, Table
+from versioned_catalog import Catalog, CorruptTableError, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.model.schema_json import schema_from_json
 
 COLUMNS = "id BIGINT, name STRING, place STRUCT<lat: INT, town: STRING>"
@@ -62,6 +62,25 @@ def test_a_column_has_its_pinned_name_in_what_a_rollback_takes_back(table: Table
         "column place: place STRUCT<lat: INT, town: STRING> becomes "
         "place STRUCT<lat: INT, town: STRING> (hidden, for a pin: place.town)",
     ]
+
+
+def test_a_hidden_column_may_be_called_as_one_that_was_added_later(table: Table) -> None:
+    before = table.version
+    table.alter().drop_column("fullname").drop_column("place.town").commit()
+    table.alter().add_column("name", "INT").add_column("place.town", "INT").commit()
+    columns = table.differences(before, table.version)
+    assert [(each.name, each.after) for each in columns if each.before is None] == [
+        ("name", "name INT")
+    ]
+    assert [each.after for each in columns if each.name == "fullname"] == [
+        "name STRING (hidden, for a pin)"
+    ]
+    assert [hidden.path for hidden in table.state.hidden_columns] == [("name",), ("place", "town")]
+    with pytest.raises(NotFoundError, match="there is no column nobody; the columns are"):
+        table.scan(["nobody"])
+    table.alter().add_check("known", "name > 0").commit()
+    with pytest.raises(InvalidRequestError, match=r"known CHECK .*: name = 0;"):
+        table.append(pa.table({"id": [2], "name": pa.array([0], pa.int32())}))
 
 
 def test_a_plan_says_until_when_a_pin_keeps_a_column(table: Table) -> None:

@@ -16,9 +16,9 @@ from versioned_catalog.model.arrow import nested_values, to_arrow_type
 from versioned_catalog.model.logical import LogicalType, condition_of, render_logical
 from versioned_catalog.model.logical_columns import check_logical, logical_columns
 from versioned_catalog.model.logical_values import requirement, unfit
-from versioned_catalog.model.pins import with_pinned_names
-from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.pins import pinned_path
 from versioned_catalog.model.tokens import clip_repr
+from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import is_repeated
 from versioned_catalog.read.checks import shown_value, violating_row, with_all_rows
 from versioned_catalog.read.filter_binding import bind_filter
@@ -55,9 +55,7 @@ def check_logical_values(entry: Commit, attempt: Attempt[Any]) -> None:
         paths = None if column_id in new else added
         value = None if paths == [] else _unfit_value(attempt, after, paths, column_id, logical)
         if value is not None:
-            raise _refusal(
-                attempt.table, _names(after), column_id, logical, value, is_new=not paths
-            )
+            raise _refusal(attempt.table, after, column_id, logical, value, is_new=not paths)
 
 
 def _unfit_value(
@@ -85,26 +83,25 @@ def _unfit_value(
         found = np.flatnonzero(unfit(logical, values))
         if len(found):
             shown = shown_value(values[int(found[0])], clip_repr)
-            return f"{_names(state).path_text(column_id)} = {shown}"
+            return f"{_name(state, column_id)} = {shown}"
     return None
 
 
-def _names(state: TableState) -> Schema:
-    """The schema with the names by which somebody sees the columns, be it through a pin."""
-    return with_pinned_names(state.schema, state.pinned_schemas)
+def _name(state: TableState, column_id: int) -> str:
+    return render_path(pinned_path(state.schema, state.pinned_schemas, column_id))
 
 
 def _refusal(
     table: str,
-    schema: Schema,
+    state: TableState,
     column_id: int,
     logical: LogicalType,
     value: str,
     *,
     is_new: bool,
 ) -> InvalidRequestError:
-    name, shown = schema.path_text(column_id), render_logical(logical)
-    needed = requirement(logical, to_arrow_type(schema.column(column_id).type))
+    name, shown = _name(state, column_id), render_logical(logical)
+    needed = requirement(logical, to_arrow_type(state.schema.column(column_id).type))
     way_out = "" if is_new else f", or drop the logical type (alter().drop_logical({name!r}))"
     return InvalidRequestError(
         f"{table}: the column {name} is {shown}, and a row {'of the table' if is_new else 'to write'} "

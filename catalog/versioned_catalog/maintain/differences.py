@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,13 +83,13 @@ def _differences(before: TableState, after: TableState) -> Iterator[Difference]:
     yield from _named("pin", _pins(before), _pins(after))
 
 
-def _named_by_pins(state: TableState) -> Schema:
+def _named_by_pins(state: TableState) -> tuple[Column, ...]:
     return with_pinned_names(state.schema, state.pinned_schemas)
 
 
-def _columns(before: Schema, after: Schema) -> Iterator[Difference]:
-    old = {column.id: column for column in before.columns}
-    new = {column.id: column for column in after.columns}
+def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
+    old = {column.id: column for column in before}
+    new = {column.id: column for column in after}
     for column_id, column in old.items():
         now = new.get(column_id)
         if now is None or _identity(column) != _identity(now):
@@ -103,7 +103,8 @@ def _columns(before: Schema, after: Schema) -> Iterator[Difference]:
         for columns in (old, new)
     ]
     if orders[0] != orders[1]:
-        yield Difference("order of columns", "", ", ".join(before.names), ", ".join(after.names))
+        names = [", ".join(column.name for column in columns) for columns in (before, after)]
+        yield Difference("order of columns", "", *names)
 
 
 def _identity(column: Column) -> tuple[str, tuple[int, ...]]:

@@ -136,18 +136,24 @@ class HiddenColumn:
 
 def hidden_columns(schema: Schema, pins: PinnedSchemas) -> tuple[HiddenColumn, ...]:
     """The hidden columns of a schema, without those inside another hidden one."""
-    shown = with_pinned_names(schema, pins)
     hidden = []
     for column, above in walk(schema.columns):
         if column.hidden and not any(outer.hidden for outer in above):
             labels = pins_on(pins, frozenset(inner.id for inner, _ in walk((column,))))
             needed = {label: pins[label].pin for label in labels}
-            hidden.append(HiddenColumn(shown.path(column.id), column.id, needed))
+            path = pinned_path(schema, pins, column.id)
+            hidden.append(HiddenColumn(path, column.id, needed))
     return tuple(hidden)
 
 
-def with_pinned_names(schema: Schema, pins: PinnedSchemas) -> Schema:
-    """A schema for people, in which hidden columns have the names that pins show."""
+def pinned_path(schema: Schema, pins: PinnedSchemas, column_id: int) -> ColumnPath:
+    """The path by which somebody sees a column, be it through a pin; another one may have the same."""
+    line = (*schema.ancestors(column_id), schema.column(column_id))
+    return tuple(_pinned_name(one, pins) if one.hidden else one.name for one in line)
+
+
+def with_pinned_names(schema: Schema, pins: PinnedSchemas) -> tuple[Column, ...]:
+    """The columns of a schema for people: hidden ones have the names that pins show, as others may."""
 
     def named(columns: tuple[Column, ...]) -> tuple[Column, ...]:
         return tuple(
@@ -161,7 +167,7 @@ def with_pinned_names(schema: Schema, pins: PinnedSchemas) -> Schema:
             for column in columns
         )
 
-    return replace(schema, columns=named(schema.columns))
+    return named(schema.columns)
 
 
 def _pinned_name(column: Column, pins: PinnedSchemas) -> str:

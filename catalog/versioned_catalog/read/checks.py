@@ -15,10 +15,10 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import Condition, Moment, instant_sql, with_names
 from versioned_catalog.model.keys import TTL, TTL_FLOOR
-from versioned_catalog.model.pins import with_pinned_names
+from versioned_catalog.model.pins import pinned_path
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import Cursor, TokenKind, clip_repr, sql_string
-from versioned_catalog.model.type_text import ColumnPath
+from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
@@ -194,9 +194,10 @@ def violating_row(
     rows = Scan(store, with_all_rows(state, paths), list(tops), violated, limit=1).to_arrow()
     if not rows.num_rows:
         return None
-    names = with_pinned_names(schema, state.pinned_schemas)
+    pins = state.pinned_schemas
     return ", ".join(
-        f"{names.path_text(column_id)} = {_shown(rows, schema.path(column_id))[:50]}"
+        f"{render_path(pinned_path(schema, pins, column_id))} = "
+        f"{_shown(rows, schema.path(column_id))[:50]}"
         for column_id in shown
     )
 
