@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from every_type.kinds import Imported, Kind, Value
+from every_type.kind import Imported, Kind, Value
 from versioned_catalog import Catalog, Table
 from versioned_catalog.model.sql_literals import decode
 from versioned_catalog.read.aggregates import count_values, extreme
@@ -29,8 +29,13 @@ Shown = list[tuple[int, Any]]
 
 @dataclass(frozen=True)
 class Form:
-    """What a column holds of a value: how it is declared, made, and taken out again."""
+    """What a column holds of a value: how it is declared, made, and taken out again.
 
+    Args:
+        path: the column of the value.
+    """
+
+    path: str
     ddl: str
     sql: str
     python: Callable[[Any], Any]
@@ -39,21 +44,24 @@ class Form:
     arrow: Callable[[pa.DataType], pa.DataType]
 
 
-PLAIN = Form("{}", "{}", lambda v: v, "{}", lambda v: v, lambda t: t)
+PLAIN = Form("x", "{}", "{}", lambda v: v, "{}", lambda v: v, lambda t: t)
 FORMS = {
-    "array": Form("ARRAY<{}>", "array({})", lambda v: [v], "{}[0]", lambda v: v[0], pa.list_),
+    "array": Form(
+        *("x.element", "ARRAY<{}>", "array({})", lambda v: [v], "{}[0]"),
+        *(lambda v: v[0], pa.list_),
+    ),
     "map": Form(
-        *("MAP<STRING, {}>", "map('k', {})", lambda v: [("k", v)], "{}['k']"),
+        *("x.value", "MAP<STRING, {}>", "map('k', {})", lambda v: [("k", v)], "{}['k']"),
         lambda v: dict(v)["k"],
         lambda t: pa.map_(pa.string(), t),
     ),
     "map key": Form(
-        *("MAP<{}, INT>", "map({}, 1)", lambda v: [(v, 1)], "map_keys({})[0]"),
+        *("x.key", "MAP<{}, INT>", "map({}, 1)", lambda v: [(v, 1)], "map_keys({})[0]"),
         lambda v: v[0][0],
         lambda t: pa.map_(t, pa.int32()),
     ),
     "struct": Form(
-        *("STRUCT<f: {}>", "named_struct('f', {})", lambda v: {"f": v}, "{}.f"),
+        *("x.f", "STRUCT<f: {}>", "named_struct('f', {})", lambda v: {"f": v}, "{}.f"),
         lambda v: v["f"],
         lambda t: pa.struct([("f", t)]),
     ),
@@ -176,7 +184,10 @@ class ArrowLane:
         match change:
             case "add y":
                 assert value is not None
-                alteration.add_column("y", kind.sql, default=value.python).commit()
+                alteration.add_column("y", kind.sql, default=value.python)
+                if kind.logical is not None:
+                    alteration.set_logical("y", kind.logical)
+                alteration.commit()
             case "drop x":
                 alteration.drop_column("x").commit()
             case type_:
@@ -199,6 +210,13 @@ def _operands(where: tuple[str, Value | None]) -> tuple[Any, ...]:
     return (operator,) if value is None else (operator, value.python)
 
 
+def _properties(properties: dict[str, str]) -> str:
+    """Properties as a statement lists them; empty if there are none."""
+    escaped = {key: text.replace("\\", "\\\\") for key, text in properties.items()}
+    pairs = (f"'{key}' = \"{text}\"" for key, text in escaped.items())
+    return f"({', '.join(pairs)})" if properties else ""
+
+
 class SqlLane:
     """Statements of the jar, which write and read natively where Spark can."""
 
@@ -219,10 +237,11 @@ class SqlLane:
         name = f"{self.namespace}.t{len(self.catalog.list_tables(self.namespace))}"
         key = "".join(f", PRIMARY KEY ({one})" for one in how.get("primary_key", ()))
         parts = "".join(f" PARTITIONED BY ({one})" for one in how.get("partitioned_by", ()))
-        sets = "".join(
-            f" TBLPROPERTIES ('{k}' = '{v}')" for k, v in how.get("properties", {}).items()
+        sets = _properties(how.get("properties", {}))
+        self.spark.sql(
+            f"CREATE TABLE versioned.{name} ({columns}{key}){parts}"
+            + (f" TBLPROPERTIES {sets}" if sets else "")
         )
-        self.spark.sql(f"CREATE TABLE versioned.{name} ({columns}{key}){parts}{sets}")
         return self.catalog.load_table(name)
 
     def frame(
@@ -284,6 +303,9 @@ class SqlLane:
             case "add y":
                 assert value is not None
                 self.spark.sql(f"ALTER TABLE {name} ADD COLUMN y {kind.sql} DEFAULT {value.sql}")
+                if kind.logical is not None:
+                    sets = _properties(kind.properties("y"))
+                    self.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES {sets}")
             case "drop x":
                 self.spark.sql(f"ALTER TABLE {name} DROP COLUMN x")
             case type_:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from every_type.kinds import KINDS, Path
+from every_type.kind import Path
+from every_type.kinds import KINDS
 from every_type.lanes import SourceLane, SqlLane
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ def test_all_types_in_one_table(
     kinds = [kind for kind in passed if kind.refusal(path, "rows") is None]
     columns = {f"c{at}": kind for at, kind in enumerate(kinds)}
     by_path = lane(sql_spark, catalog, ns)
-    table = by_path.create(", ".join(f"{name} {kind.sql}" for name, kind in columns.items()))
+    properties = {
+        key: text for name, kind in columns.items() for key, text in kind.properties(name).items()
+    }
+    table = by_path.create(
+        ", ".join(f"{name} {kind.sql}" for name, kind in columns.items()), properties=properties
+    )
     values = [kind.last.sql if kind.values else "NULL" for kind in kinds]
     for sql in (values, ["NULL"] * len(kinds)):
         pairs = zip(columns.items(), sql, strict=True)
