@@ -21,8 +21,9 @@ from typing import Any
 
 import versioned_catalog
 from simulation.scheduler import Simulation
-from versioned_catalog.storage import clock
+from versioned_catalog.storage import clock, opening
 from versioned_catalog.write import auto_maintain
+from versioned_interop import imports
 
 _running: list[Simulation] = []
 """The simulation that runs, if one does."""
@@ -99,11 +100,17 @@ def _uuid4(actor: Any) -> uuid.UUID:
     return drawn
 
 
+def _opened(actor: Any, protocol: str, url: str, options: Any) -> Any:
+    assert protocol == "sim", "actors open no other stores"
+    return _running[-1].opened(actor, url)  # type: ignore[misc]
+
+
 @cache
 def _modules() -> tuple[types.ModuleType, ...]:
     names = [
         found.name
-        for found in pkgutil.walk_packages(versioned_catalog.__path__, "versioned_catalog.")
+        for package in (versioned_catalog, imports)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if ".cli" not in found.name
     ]
     return tuple(importlib.import_module(name) for name in names)
@@ -123,6 +130,7 @@ def _replacements() -> tuple[tuple[Any, str, Any], ...]:
         (uuid, "uuid4", _of_actor(uuid.uuid4, _uuid4)),
         (clock, "_steady", _of_actor(clock._steady, lambda _: _running[-1].now)),
         (auto_maintain, "alone", _alone),
+        (opening, "_other", _of_actor(opening._other, _opened)),
     ]
     dates = types.SimpleNamespace(**vars(real_datetime) | {"datetime": _Datetime})
     for module in _modules():

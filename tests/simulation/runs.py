@@ -10,24 +10,22 @@ from random import Random
 
 from simulation.actors import (
     KEYED_ONLY,
-    NAMESPACE,
+    NAMERS,
     PLAIN_ONLY,
     ROLES,
+    TENANTS,
     THEMES,
-    WAREHOUSE,
-    Op,
-    Process,
-    Scene,
-    check_changes,
-    check_scan,
-    create_table,
     live,
 )
-from simulation.model import Model, Request
+from simulation.history import Request
+from simulation.model import Model
+from simulation.naming import CLONE_NAMES, create_table
+from simulation.operations import check_changes, check_scan
 from simulation.patches import simulated
+from simulation.scene import NAMESPACE, WAREHOUSE, Op, Process, Scene, log_of
 from simulation.scheduler import Actor, Simulation
 from simulation.world import FAULTS, SimulatedStore, Weather, World
-from versioned_catalog import Catalog
+from versioned_catalog import Catalog, Table
 
 Described = tuple[str, bool, tuple[tuple[str, str], ...]]
 """A table of a plan: its name, whether it has a primary key, and its properties."""
@@ -96,18 +94,20 @@ def plan_of(seed: int, actors: int | None = None, ops: int = 7, tables: int | No
     """Draw a plan. Each kind of fault is there in some runs only, so that none hides the others."""
     draw = Random(f"plan {seed}")
     theme = draw.choice(["everything", *THEMES])
-    roles, is_narrow = THEMES[theme]
+    roles, own_tables = THEMES[theme]
     chosen = [fault for fault in FAULTS if draw.random() < 0.5] if draw.random() < 0.85 else []
     if theme == "retention" and "slow" not in chosen:
         chosen.append("slow")
     rates = tuple((fault, RATES[fault] * draw.choice([0.2, 1, 2])) for fault in chosen)
     weather = Weather(draw.choice([0.001, 0.01, 0.05]), rates=rates, is_disk=draw.random() < 0.3)
     described: list[Described] = []
-    for at in range(tables or (1 if is_narrow else draw.choice([1, 1, 2, 3]))):
+    for at in range(tables or own_tables or draw.choice([1, 1, 2, 3])):
         properties: dict[str, str] = {}
         is_keyed = draw.random() < 0.4
         if not is_keyed and draw.random() < 0.6:
             properties["row_changes"] = draw.choice(["copy", "mark"])
+        if not is_keyed and draw.random() < 0.3:
+            properties["row_ids"] = "true"
         if draw.random() < 0.25:
             properties["isolation"] = "serializable"
         if draw.random() < 0.1:
@@ -120,7 +120,7 @@ def plan_of(seed: int, actors: int | None = None, ops: int = 7, tables: int | No
     )
     parts = []
     for at in range(actors or draw.randint(4, 7)):
-        role = roles[at % len(roles)] if is_narrow and at < 4 else draw.choice(roles)
+        role = roles[at % len(roles)] if own_tables and at < 4 else draw.choice(roles)
         skew = draw.choice([0, 0, 0, 1, -1, 3600, -3600, 86400 * 365])
         parts.append(Part(f"{role}{at}", skew, tuple(_ops(draw, role, described, ops, pauses))))
     return Plan(seed, weather, tuple(described), tuple(parts))
@@ -135,8 +135,10 @@ def _ops(
 ) -> Iterator[Op]:
     for number in range(draw.randint(count // 2, count * 2)):
         pause = draw.choice(pauses) * draw.random()
-        if role in ("namer", "user"):
+        if role in NAMERS:
             name, is_keyed = f"{NAMESPACE}.n{draw.choice([0, 0, 1])}", False
+        elif role in TENANTS:
+            name, is_keyed = f"{NAMESPACE}.{draw.choice(CLONE_NAMES)}", False
         else:
             name, is_keyed, _ = draw.choice(tables)
         unfit = PLAIN_ONLY if is_keyed else KEYED_ONLY
@@ -152,9 +154,11 @@ def run(plan: Plan) -> Result:
     world = World(simulation, Weather(latency=1e-6))
     model = Model(simulation.find, lambda: simulation.now, world.files.__contains__, WAREHOUSE)
     world.observers.append(model.see)
-    keyed = {name: is_keyed for name, is_keyed, _ in plan.tables}
-    keyed |= {f"{NAMESPACE}.n{at}": False for at in range(2)}
-    scene = Scene(str(plan.seed), simulation, world, model, keyed)
+    simulation.opened = lambda actor, url: SimulatedStore(
+        world, actor, f"{url.removeprefix('sim://')}/"
+    )
+    tables = tuple(name for name, _, _ in plan.tables)
+    scene = Scene(str(plan.seed), simulation, world, model, tables)
     with simulated(simulation):
         maker = Actor("maker")
 
@@ -219,8 +223,18 @@ def _judge(scene: Scene, judge: Actor) -> None:
             if version >= max(model.newest.incarnation, model.newest.floor)
         ]
         check_changes(scene, table, request, later[0], later[-1])
+        for branch in sorted(model.newest.branches):
+            _judge_branch(scene, table.branch(branch))
         for problem in table.maintenance.verify(every_version=True).findings:
             scene.find(f"{request}: {problem}")
+
+
+def _judge_branch(scene: Scene, branch: Table) -> None:
+    log = scene.model.tables[log_of(branch)]
+    request = Request("judge", "judge", log.name, base=len(log.versions) - 1)
+    if branch.version != len(log.versions) - 1:
+        scene.find(f"{request}: the newest version is {branch.version}")
+    check_scan(scene, branch, request)
 
 
 def failing(plan: Plan) -> Result | None:

@@ -65,6 +65,8 @@ class Simulation:
         self.findings: list[str] = []
         self.tail: deque[str] = deque(maxlen=TAIL)
         self.is_over = False
+        self.opened: Callable[[Actor, str], object] | None = None
+        """Opens the store of a URL for an actor."""
         self._agenda: list[tuple[float, int, Actor | Event]] = []
         self._parked: list[Actor] = []
         self._order = itertools.count()

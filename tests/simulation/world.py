@@ -42,6 +42,7 @@ class Weather:
         tail: the share of calls that take 20 times as long.
         parallel: the share of reads of several files that take the time of one.
         rates: the probability of each fault at a call.
+        unread: the share of reads without an answer that do not succeed when they are repeated.
         is_disk: a disk: listings are current, and a process that dies leaves temporary and torn files.
     """
 
@@ -50,6 +51,7 @@ class Weather:
     tail: float = 0.02
     parallel: float = 0.5
     rates: tuple[tuple[str, float], ...] = ()
+    unread: float = 0.2
     is_disk: bool = False
 
 
@@ -152,6 +154,11 @@ class SimulatedStore(Store):
         self._actor.is_alive = False
         raise ProcessDied
 
+    def _is_unread(self, fault: str | None) -> bool:
+        """Whether nothing comes of a read: its client asks again, as those of object stores do."""
+        is_lost = fault in ("lost", "unanswered", "late")
+        return is_lost and self._actor.random.random() < self._world.weather.unread
+
     def _lose(
         self, fault: str | None, method: str, path: str, effect: Callable[[], object]
     ) -> bool:
@@ -181,7 +188,7 @@ class SimulatedStore(Store):
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._prefix + safe_path(path)
         fault = self._call("read", path)
-        if fault in ("lost", "unanswered", "late"):
+        if self._is_unread(fault):
             raise self._unanswered("read", path)
         file = self._world.files.get(full)
         if file is None:
@@ -246,7 +253,7 @@ class SimulatedStore(Store):
 
     def _listed(self, method: str, folder: str, start: str = "") -> list[StoredFile]:
         fault = self._call(method, folder)
-        if fault in ("lost", "unanswered", "late"):
+        if self._is_unread(fault):
             raise self._unanswered(method, folder)
         age = 0.0
         if fault == "stale" and not self._world.weather.is_disk:
@@ -278,7 +285,7 @@ class SimulatedStore(Store):
         return None if file is None else datetime.fromtimestamp(file.modified, UTC)
 
     def now(self) -> datetime:
-        if self._call("now", "") in ("lost", "unanswered", "late"):
+        if self._is_unread(self._call("now", "")):
             raise self._unanswered("now", "")
         return datetime.fromtimestamp(self._world.simulation.now, UTC)
 
@@ -300,7 +307,7 @@ class SimulatedStore(Store):
     def open(self, path: str) -> Any:
         full = self._prefix + safe_path(path)
         fault = self._call("open", path)
-        if fault in ("lost", "unanswered", "late"):
+        if self._is_unread(fault):
             raise self._unanswered("open", path)
         file = self._world.files.get(full)
         if file is None:
