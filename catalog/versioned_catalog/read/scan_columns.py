@@ -57,7 +57,14 @@ def narrowing_of(
         return None
     lens = state.lens
     schema = state.schema if lens is None else lens.seen.schema
-    narrow = [like_schema(column, schema) if state.converts else column for column in wide]
+    schemas = [
+        # A statement that copies rows through a pin reads them in the types that are stored.
+        schema if like_schema(column, schema).type == column.type else state.schema
+        for column in shown
+    ]
+    schemas += [schema] * (len(wide) - len(shown))
+    pairs = zip(wide, schemas, strict=True)
+    narrow = [like_schema(column, of) if state.converts else column for column, of in pairs]
     overflow = Overflow.ERROR if lens is None else lens.overflow
     return narrowing(wide, narrow, overflow, shown=shown, pinned=lens is not None)
 
