@@ -161,11 +161,19 @@ def take_type(cursor: Cursor, depth: int = 0) -> DataType:
     if word in _INSIDE:
         return _take_nested(cursor, word, depth + 1)
     if word in _ATOMS:
-        return _take_atom(cursor, _ATOMS[word])
+        return _take_atom(cursor, word)
     return _take_parameters(cursor, word, _WITH_PARAMETERS[word])
 
 
-def _take_atom(cursor: Cursor, atom: Atom) -> DataType:
+def _take_atom(cursor: Cursor, word: str) -> DataType:
+    atom = _ATOMS[word]
+    if atom in (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ) and cursor.at_symbol("("):
+        (precision,) = _numbers(cursor, word, 1)
+        raise InvalidRequestError(
+            f"{word}({precision}) can't be stored; timestamps have microseconds: use {word}, and store "
+            "the nanoseconds in another column",
+            condition="NOT_SUPPORTED",
+        )
     if atom is Atom.STRING and cursor.accept_word("COLLATE"):
         return _collated(cursor.name())
     if atom is Atom.TIMESTAMP:
@@ -206,7 +214,7 @@ def _take_parameters(cursor: Cursor, word: str, class_: Callable[..., DataType])
         (precision,) = _numbers(cursor, word, 1) or (6,)
         if precision > 6:
             raise InvalidRequestError(
-                f"TIME({precision}) can't be stored; TIME has up to 6 digits",
+                f"TIME({precision}) can't be stored; TIME has up to 6 digits: use TIME(6)",
                 condition="NOT_SUPPORTED",
             )
         if _take_zone(cursor, default=False):

@@ -286,6 +286,16 @@ class RowConverter:
         self._casts = [_canonical(field.type) for field in typed]
         self._adapter = Adapter(projection.SegmentPlan(outputs, ()))
 
+    def _cast(self, array: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+        try:
+            return recast(array, kind)
+        except pa.ArrowException as error:
+            raise InvalidRequestError(
+                f"{self._table}: a value does not fit the column {render_path((name,))}: {error}; round "
+                "or correct the values, or write them to a column of another type",
+                condition="INVALID_VALUE",
+            ) from None
+
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch as the table stores it.
 
@@ -298,11 +308,11 @@ class RowConverter:
                 f"{self._table}: the columns of all batches must be {', '.join(self._names)}, in this "
                 f"order, got {', '.join(batch.schema.names)}"
             )
+        arrays = [
+            array if kind is None else self._cast(array, kind, name)
+            for name, array, kind in zip(self._names, batch.columns, self._casts, strict=True)
+        ]
         try:
-            arrays = [
-                array if kind is None else recast(array, kind)
-                for array, kind in zip(batch.columns, self._casts, strict=True)
-            ]
             bound = self._adapter.adapt(arrays, batch.num_rows, {})
         except (pa.ArrowException, CorruptTableError) as error:
             raise InvalidRequestError(
