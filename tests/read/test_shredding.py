@@ -156,6 +156,15 @@ def test_malformed_variants_are_named(typed: pa.Array, value: bytes | None, prob
         whole_variants(column, "v")
 
 
+def test_values_that_are_nested_too_deep_are_refused() -> None:
+    deep = b"\0"
+    for _ in range(5000):
+        deep = b"\x0f\x01" + bytes(4) + len(deep).to_bytes(4, "little") + deep
+    typed = pa.array([{"a": {"value": deep}}])
+    with pytest.raises(MalformedVariantError, match="recursion"):
+        whole_variants(group(typed_value=typed), "v")
+
+
 @pytest.mark.parametrize(
     "metadata", [b"", b"\x02\x00\x00", b"\x01\x01\x00", b"\x01\x02\x00\x02\x01ab"]
 )

@@ -160,7 +160,7 @@ def check(lake: Lake, table: Table, model: dict[int, tuple[Any, Any]], note: str
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("seeds", "row_changes"), [(5, "mark"), (5, "copy")])
+@pytest.mark.parametrize(("seeds", "row_changes"), [(3, "mark"), (3, "copy")])
 def test_random_variants_through_changes_of_rows_and_columns(
     lake: Lake, seeds: int, row_changes: str
 ) -> None:

@@ -96,3 +96,12 @@ def test_what_shredding_can_not_be(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=problem):
         Catalog(tmp_path).create_table("t", "id INT, v VARIANT", properties=properties, **how)
+
+
+def test_a_recovered_table_may_hold_shredded_variants(tmp_path: Path) -> None:
+    for name, columns in (("t", "s STRUCT<v: VARIANT>"), ("other", "id INT")):
+        table = Catalog.create_path(tmp_path / name, columns)
+        table.append(pa.table({table.schema.columns[0].name: pa.array([None])}))
+        Catalog.recover(tmp_path / name, tmp_path / f"new {name}")
+        features = Catalog.load_path(tmp_path / f"new {name}").state.features
+        assert ("shredded-variants" in features.read & features.write) is (name == "t")
