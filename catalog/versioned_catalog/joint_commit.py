@@ -15,6 +15,7 @@ from versioned_catalog.commit import matrix, operations
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.observed import report_transaction
 from versioned_catalog.commit.row_rules import Isolation, row_keys_unchanged
+from versioned_catalog.commit.segment_rules import read_above_fence
 from versioned_catalog.errors import (
     CommitConflictError,
     CommitOutcomeUnknown,
@@ -261,7 +262,7 @@ class JointCommit:
         """Refuse upserts of row keys that others have written since the transaction began.
 
         Raises:
-            CommitConflictError: naming the first such commit.
+            CommitConflictError: naming the first such commit, or it may be vacuumed already.
         """
         stage, pinned = participant.stage, participant.stage.pinned.state
         if not isinstance(pinned, TableState) or pinned.dropped or not pinned.schema.is_keyed:
@@ -282,9 +283,9 @@ class JointCommit:
             reads=None,
             keys=key_check(stage.store, pinned, pinned.schema, records),
         )
-        row_keys_unchanged(
-            Attempt(check, loaded.state, self.id, self._name(stage), participant.log)
-        )
+        attempt = Attempt(check, loaded.state, self.id, self._name(stage), participant.log)
+        read_above_fence(attempt)
+        row_keys_unchanged(attempt)
 
     def _name(self, stage: LogStage) -> str:
         return self.names.get(stage.store.url, stage.store.url)

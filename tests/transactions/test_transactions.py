@@ -63,6 +63,22 @@ def test_a_transaction_reports_versions_of_what_it_changed_alone(tmp_path: Path)
     assert transaction.versions == {"n.a": catalog.load_table("n.a").version}
 
 
+def test_a_transaction_that_outlives_a_vacuum_is_a_conflict(tmp_path: Path) -> None:
+    """Its segments may be deleted, so its keys can't be compared with others; nothing is corrupt."""
+    catalog = bank(tmp_path)
+    transaction = catalog.transaction(*TABLES)
+    for name in TABLES:
+        transaction.table(name).upsert(rows({1: 7, 3: 7}))
+    table = catalog.load_table("n.a")
+    table.upsert(rows({2: 5}))
+    time.sleep(0.015)  # so that files are in the past, however coarse the disk's clock
+    assert table.maintenance.vacuum(timedelta(0), dry_run=False, force=True).segments
+    with pytest.raises(CommitConflictError, match=r"n\.a: .* outlived the retention of a vacuum"):
+        transaction.commit()
+    assert amounts(catalog, "n.a") == {1: 10, 2: 5}
+    assert amounts(catalog, "n.b") == {1: 10, 2: 20}
+
+
 def test_an_exception_discards_everything(tmp_path: Path) -> None:
     catalog = bank(tmp_path)
     try:
