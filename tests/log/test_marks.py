@@ -72,10 +72,10 @@ def segments(
     request: pytest.FixtureRequest, schemas: Schemas, monkeypatch: pytest.MonkeyPatch
 ) -> SegmentSet:
     """Segments ``s0``, ``s1`` and ``s2`` of 10, 20 and 30 rows: newer ones, or in a table."""
-    found = SegmentSet().add(records(10, 20, 30), 1, NOW, schemas)
+    found = SegmentSet().add(records(10, 20, 30), 1, NOW, schemas, 0)
     if request.param == "folded marks":
         monkeypatch.setattr(segment_set, "FOLD_AT", 1)
-    return found if request.param == "tail" else found.folded(schemas)
+    return found if request.param == "tail" else found.folded(schemas, 0)
 
 
 def check(segments: SegmentSet, marks: dict[str, Mark], hidden: int, rows: int) -> None:
@@ -102,15 +102,15 @@ def test_marks_replace_each_other(segments: SegmentSet) -> None:
 def test_marks_leave_with_their_segments(segments: SegmentSet, schemas: Schemas) -> None:
     marked = segments.marked({"s0": inline(0), "s1": inline(1, 2)})
     check(marked.remove(["s1", "s2"]), {"s0": inline(0)}, 1, 10)
-    again = marked.remove(["s1"]).add([SegmentRecord("s1", 0, 20, 10)], 2, NOW, schemas)
+    again = marked.remove(["s1"]).add([SegmentRecord("s1", 0, 20, 10)], 2, NOW, schemas, 0)
     check(again, {"s0": inline(0)}, 1, 60)
-    check(again.folded(schemas), {"s0": inline(0)}, 1, 60)
+    check(again.folded(schemas, 0), {"s0": inline(0)}, 1, 60)
     check(marked.remove(["s0", "s1", "s2"]), {}, 0, 0)
 
 
 def test_marks_stay_when_segments_are_folded(segments: SegmentSet, schemas: Schemas) -> None:
     marks = {"s0": inline(0), "s2": FileMark(5, f"_versioned/marks/1-{'a' * 32}.puffin", 4, 99)}
-    check(segments.marked(marks).folded(schemas), dict(marks), 6, 60)
+    check(segments.marked(marks).folded(schemas, 0), dict(marks), 6, 60)
     check(segments.marked(marks).only(["s1", "s2"]), {"s2": marks["s2"]}, 5, 50)
 
 
@@ -130,7 +130,7 @@ def test_marks_of_more_rows_than_there_are_are_refused(segments: SegmentSet) -> 
 
 def test_marks_are_folded_into_the_table(schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_set, "FOLD_AT", 2)
-    found = SegmentSet().add(records(10, 20, 30), 1, NOW, schemas).folded(schemas)
+    found = SegmentSet().add(records(10, 20, 30), 1, NOW, schemas, 0).folded(schemas, 0)
     one = found.marked({"s0": inline(1)})
     assert one.base is found.base
     assert set(one.newer_marks) == {"s0"}
@@ -301,7 +301,7 @@ def test_damaged_marks_of_checkpoints_are_refused(tmp_path: Path, text: str, pro
 
 def with_texts(state: TableState, text: str) -> TableState:
     """A state whose first segment has a mark, as a text of its checkpoint."""
-    base, _ = state.segments.table(state.schemas)
+    base, _ = state.segments.table(state.schemas, state.schema_version)
     texts = pa.chunked_array([pa.array([text, None], pa.string())])
     columns = SegmentColumns.of_table(base).with_column("mark", texts)
     return replace(state, segments=replace(state.segments, base=columns, tail=(), stored=None))

@@ -34,7 +34,9 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def wide(table: Table, count: int) -> Table:
     """The same table with this many segments; the n-th holds nothing but n."""
-    base = table.state.segments.table(table.state.schemas)[0].take(pa.array([0] * count))
+    base = table.state.segments.table(table.state.schemas, table.state.schema_version)[0].take(
+        pa.array([0] * count)
+    )
     numbers = pa.array(range(count), INTS)
     columns = {
         "path": pa.array([f"data/0-{n:032x}.parquet" for n in range(count)]),
@@ -78,7 +80,9 @@ def test_only_segments_that_are_read_become_objects(catalog: Catalog, filters: o
 
 def in_pairs(table: Table, count: int) -> TableState:
     """A keyed table of this many pairs of segments of one key each, of which one is deleted there."""
-    base = table.state.segments.table(table.state.schemas)[0].take(pa.array([0] * 2 * count))
+    base = table.state.segments.table(table.state.schemas, table.state.schema_version)[0].take(
+        pa.array([0] * 2 * count)
+    )
     keys = pa.array(list(range(count)) * 2, INTS)
     texts = ['{"ops":{"1":1}}' if at >= count else None for at in range(2 * count)]
     columns = {"1.min": keys, "1.max": keys, "extra": pa.array(texts)}

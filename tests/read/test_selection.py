@@ -92,11 +92,15 @@ def snapshot(
     while at < len(segments):
         more = chance.randrange(1, 40)
         found = found.add(
-            [record(one, partitioned) for one in segments[at : at + more]], at, time, schemas
+            [record(one, partitioned) for one in segments[at : at + more]],
+            at,
+            time,
+            schemas,
+            table.state.schema_version,
         )
         at += more
         if chance.random() < 0.2:
-            found = found.folded(schemas)
+            found = found.folded(schemas, table.state.schema_version)
         if chance.random() < 0.5:
             candidates = [one for one in live if one in segments[:at]]
             gone = chance.sample(candidates, min(3, len(candidates)))

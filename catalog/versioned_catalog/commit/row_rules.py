@@ -131,7 +131,8 @@ def _may_match(operation: Rewrite, commit: Commit, state: TableState) -> bool:
         reads = filter_on(reads, state.schema.row_key)
     if not commit.added or reads is None:
         return bool(commit.added)
-    segments = SegmentSet().add(commit.added, commit.head.version, commit.head.time, state.schemas)
+    version, time = commit.head.version, commit.head.time
+    segments = SegmentSet().add(commit.added, version, time, state.schemas, state.schema_version)
     added = replace(state, segments=segments)
     written = [state.schemas[record.schema_version] for record in commit.added]
     bounds = _ComparableBounds(added, operation.base.schema, written)
@@ -201,7 +202,8 @@ def _overlaps(
     """Whether the row key ranges of their segment and of one of our segments overlap."""
     # Our segments may name a schema version that this commit adds.
     renumbered = [replace(record, schema_version=written.version) for record in ours]
-    both = SegmentSet().add([*renumbered, theirs], state.version, state.time, state.schemas)
+    records, current = [*renumbered, theirs], state.schema_version
+    both = SegmentSet().add(records, state.version, state.time, state.schemas, current)
     ranges = key_ranges(replace(state, segments=both))
     last = len(renumbered)
     return any(

@@ -98,7 +98,7 @@ their row groups, but each adds to the footer."""
 
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
-    table, packed = state.segments.table(state.schemas)
+    table, packed = state.segments.table(state.schemas, state.schema_version)
     return file_to_bytes(table, state_to_json(state, packed))
 
 

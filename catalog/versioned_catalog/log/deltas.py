@@ -66,7 +66,7 @@ def delta_to_bytes(state: TableState) -> tuple[bytes, Sequence[int], TableState]
     if len(below) * RATIO > rows:
         return None
     own = segments.after(rows)
-    table, packed = own.table(state.schemas)
+    table, packed = own.table(state.schemas, state.schema_version)
     if packed or not segments.removed_paths.isdisjoint(own.paths):
         return None  # segments that a rollback added again can't be told from those removed before
     marks = _changed_marks(segments, rows)

@@ -34,6 +34,7 @@ from versioned_catalog.log.stored_segments import (
 )
 from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, one_array, scalar_of
 from versioned_catalog.model.narrowing import held
+from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, DataType
 from versioned_catalog.storage.store import PREFIX
 
@@ -113,12 +114,23 @@ class SegmentSet:
         return self.mark_count > 0
 
     def add(
-        self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
+        self,
+        records: Sequence[SegmentRecord],
+        sequence: int,
+        time: datetime,
+        schemas: Schemas,
+        current: int,
     ) -> SegmentSet:
-        """Add the segments of one commit."""
+        """Add the segments of one commit.
+
+        Args:
+            schemas: those of the table.
+            current: the version of its schema, which need not be the last one: a merge of a branch adds
+                the schemas of the branch.
+        """
         new = [LiveSegment(r, sequence, i, time) for i, r in enumerate(records)]
         grown = self.followed_by(new)
-        return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
+        return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas, current)
 
     def followed_by(self, newer: Sequence[LiveSegment]) -> SegmentSet:
         """These segments, and newer ones after them."""
@@ -498,10 +510,10 @@ class SegmentSet:
         """Position of each column in the lists of statistics, by ID."""
         return {column_id: place for place, column_id in enumerate(self.packed)}
 
-    def folded(self, schemas: Schemas) -> SegmentSet:
+    def folded(self, schemas: Schemas, current: int) -> SegmentSet:
         """The same segments in ``base``; columns that were not decoded yet are not decoded now."""
-        if self.packed or _is_wide(schemas):
-            table, packed = self.table(schemas)
+        if self.packed or _is_wide(schemas[current]):
+            table, packed = self.table(schemas, current)
             base, removed = SegmentColumns.of_table(table), frozenset[str]()
             stored = Stored(base)
         else:
@@ -509,7 +521,7 @@ class SegmentSet:
             # A rollback adds segments again that were removed: they would be in the table twice.
             is_back = not self.removed_paths.isdisjoint(s.record.path for s in self.tail)
             whole = self if is_few and not is_back else self._without_removed()
-            newer, packed = SegmentSet().followed_by(self.tail).table(schemas)
+            newer, packed = SegmentSet().followed_by(self.tail).table(schemas, current)
             base, removed = whole._marked_base.appended(newer), whole.removed_paths
             stored = whole.stored_with(base, whole.base.num_rows)
         return replace(
@@ -529,11 +541,12 @@ class SegmentSet:
         base = self._marked_base.filter(self._alive).decoded()
         return replace(self, base=base, removed_paths=frozenset(), newer_marks={})
 
-    def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
+    def table(self, schemas: Schemas, current: int) -> tuple[pa.Table, tuple[int, ...]]:
         """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""
-        ids = tuple(sorted(schemas.newest.ids))
-        wide = _is_wide(schemas)
-        columns = [held(schemas.newest.column(column_id)) for column_id in ids]
+        schema = schemas[current]
+        ids = tuple(sorted(schema.ids))
+        wide = _is_wide(schema)
+        columns = [held(schema.column(column_id)) for column_id in ids]
         stored = [
             (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
             for column in columns
@@ -579,6 +592,6 @@ class SegmentSet:
         return pa.chunked_array([*older, newer], newer.type)
 
 
-def _is_wide(schemas: Schemas) -> bool:
+def _is_wide(schema: Schema) -> bool:
     """Whether statistics are stored in lists."""
-    return len(schemas.newest.ids) > segment_table.MOST_COLUMNS
+    return len(schema.ids) > segment_table.MOST_COLUMNS

@@ -253,7 +253,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     _check_records(schemas, commit)
     segments = before.segments.remove(commit.removed)
     segments, added, next_row_id = _with_row_ids(before, segments, commit)
-    segments = segments.add(added, commit.head.version, commit.head.time, schemas)
+    current = commit.schema.version if commit.schema else before.schema_version
+    segments = segments.add(added, commit.head.version, commit.head.time, schemas, current)
     segments = segments.marked(commit.marked)
     after = replace(
         before,
@@ -262,7 +263,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         time=commit.head.time,
         dropped=commit.head.operation in ENDS,
         schemas=schemas,
-        schema_version=commit.schema.version if commit.schema else before.schema_version,
+        schema_version=current,
         next_column_id=commit.next_column_id,
         next_row_id=next_row_id,
         properties=before.properties if commit.properties is None else commit.properties,

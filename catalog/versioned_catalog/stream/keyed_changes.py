@@ -203,7 +203,9 @@ class KeyedPlanner:
         segments = span[0].before
         for step in span:
             added, stamp = step.commit.added, step.stamp
-            segments = segments.add(added, stamp.version, stamp.time, self.state.schemas)
+            segments = segments.add(
+                added, stamp.version, stamp.time, self.state.schemas, self.state.schema_version
+            )
         state = replace(self.state, segments=segments)
         groups = self._groups(state, {path for step in span for path in step.added.paths})
         if not net:
@@ -342,5 +344,7 @@ def _spans(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _union(before: SegmentSet, after: SegmentSet, state: TableState) -> SegmentSet:
     """The segments of two sets, each once; for their key ranges only."""
     new = after.only(set(after.paths) - set(before.paths))
-    (old_rows, packed), (new_rows, _) = (part.table(state.schemas) for part in (before, new))
+    (old_rows, packed), (new_rows, _) = (
+        part.table(state.schemas, state.schema_version) for part in (before, new)
+    )
     return SegmentSet.of(pa.concat_tables([old_rows, new_rows], promote_options="default"), packed)

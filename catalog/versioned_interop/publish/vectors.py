@@ -80,7 +80,7 @@ def _mark_shown(batch: pa.RecordBatch, dead: Mapping[str, Mask]) -> None:
 
 def _restricted(state: TableState, paths: Collection[str]) -> TableState:
     """The snapshot with some of its segments only."""
-    table, packed = state.segments.table(state.schemas)
+    table, packed = state.segments.table(state.schemas, state.schema_version)
     wanted = pc.is_in(table["path"], array_of(list(paths), pa.string()))
     return replace(state, segments=SegmentSet.of(table.filter(wanted), packed), lens=None)
 
