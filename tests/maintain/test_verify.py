@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -412,6 +413,31 @@ def test_segments_of_older_versions(tmp_path: Path) -> None:
         (tmp_path / "t" / path).unlink()
     assert found(tmp_path) == []
     assert {path for path, _ in found(tmp_path, every_version=True)} == set(old[1:])
+
+
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_segments_of_a_table_that_was_dropped_before(is_purged: bool, tmp_path: Path) -> None:
+    """They are missing after a purge, and must be there as long as the table can be restored."""
+    catalog, folder = Catalog(tmp_path), tmp_path / "n/t"
+    catalog.create_namespace("n")
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    catalog.create_table("n.t", "id LONG").append(rows)
+    catalog.drop_table("n.t")
+    first = list((folder / "data").glob("*.parquet"))
+    if is_purged:
+        time.sleep(0.015)  # so that files are in the past, however coarse the disk's clock
+        Catalog.vacuum_path(folder, timedelta(0), dry_run=False, force=True)
+        assert not any(path.exists() for path in first)
+    else:
+        catalog.undrop("n.t")
+        catalog.replace_table("n.t", "id LONG").drop()
+        for path in first:
+            path.unlink()
+    catalog = Catalog(tmp_path)
+    if is_purged:
+        assert catalog.create_table("n.t", "id LONG").append(rows) == 5
+    findings = Catalog.verify_path(folder, every_version=True).findings
+    assert [finding.problem for finding in findings] == ([] if is_purged else ["is missing"])
 
 
 def test_orphan_segments_are_not_checked(tmp_path: Path) -> None:
