@@ -165,7 +165,7 @@ class Alteration:
         labels so, at its end.
 
         Args:
-            path: a column, or a field of a struct.
+            path: a column, be it a field, the ``tags.element`` of an array or the ``m.value`` of a map.
             logical: ``UUID``, ``JSON``, ``UINT8`` to ``UINT64``, ``OID``, ``ENUM('a', 'b')``,
                 ``FIXED(n)``, ``BITMASK(n)``, ``IP``, ``FLOAT16``, ``INTERVAL``, ``NUMERIC``, ``RANGE``
                 or ``NDARRAY``. Each needs a type of the column: see docs/types.md.
