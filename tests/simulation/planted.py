@@ -201,14 +201,6 @@ PLANTED = (
         "return now",
     ),
     Planted(
-        "keys-of-a-transaction-unchecked",
-        "A transaction over several tables loses an update of a row that it has read.",
-        "versioned_catalog.joint_commit",
-        "JointCommit._check_keys",
-        "if not records:",
-        "if True:",
-    ),
-    Planted(
         "branches-unknown-to-vacuum",
         "Vacuum deletes what only a branch needs.",
         f"{MAINTAIN}.orphans",
@@ -223,14 +215,6 @@ PLANTED = (
         "files_are_new",
         "if new is None or not new.files:",
         "if True:",
-    ),
-    Planted(
-        "rows-matched-by-turns",
-        "Net changes of a row that was changed twice show a version in between.",
-        "versioned_catalog.stream.row_identity",
-        "_is_repeated",
-        "return any(",
-        "return False and any(",
     ),
 )
 
