@@ -141,8 +141,8 @@ PLANTED = (
         "Whoever loads the table from its checkpoint lacks rows.",
         "versioned_catalog.log.checkpoint",
         "state_to_bytes",
-        "table, packed = state.segments.table(state.schemas)",
-        "table, packed = state.segments.table(state.schemas); table = table.slice(0, len(table) // 2)",
+        "return file_to_bytes(table, state_to_json",
+        "return file_to_bytes(table.slice(0, len(table) // 2), state_to_json",
     ),
     Planted(
         "marks-not-united",
