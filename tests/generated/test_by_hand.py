@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checks.rules import refused
 from pyspark_versioned.sql.statements import parse as parse_statement
 from versioned_catalog import (
     Catalog,
@@ -56,14 +57,6 @@ def shown(table: Table, *columns: str) -> list[tuple[Any, ...]]:
     names = columns or ("id", "day", "half", "code")
     read = table.refresh().scan(list(names)).to_arrow().to_pylist()
     return sorted(tuple(row[name] for name in names) for row in read)
-
-
-def refused(what: Callable[[], object], *texts: str) -> InvalidRequestError:
-    with pytest.raises(InvalidRequestError) as caught:
-        what()
-    for text in texts:
-        assert text in str(caught.value)
-    return caught.value
 
 
 FIRST = (1, date(2026, 1, 31), 1, "an-1")

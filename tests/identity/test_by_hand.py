@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checks.rules import refused
 from versioned_catalog import (
     Catalog,
     CorruptTableError,
     Identity,
-    InvalidRequestError,
     NotFoundError,
     Table,
 )
@@ -55,13 +54,6 @@ def shown(table: Table, *columns: str) -> list[tuple[Any, ...]]:
 
 def ids(table: Table, column: str = "id") -> list[int]:
     return [number for (number,) in shown(table, column)]
-
-
-def refused(what: Callable[[], object], *texts: str) -> None:
-    with pytest.raises(InvalidRequestError) as caught:
-        what()
-    for text in texts:
-        assert text in str(caught.value)
 
 
 def stored(table: Table) -> str:
