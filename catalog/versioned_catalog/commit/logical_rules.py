@@ -16,11 +16,9 @@ from versioned_catalog.model.arrow import nested_values, to_arrow_type
 from versioned_catalog.model.logical import LogicalType, condition_of, render_logical
 from versioned_catalog.model.logical_columns import check_logical, logical_columns
 from versioned_catalog.model.logical_values import requirement, unfit
-from versioned_catalog.model.pins import pinned_path
 from versioned_catalog.model.tokens import clip_repr
-from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import is_repeated
-from versioned_catalog.read.checks import shown_value, violating_row, with_all_rows
+from versioned_catalog.read.checks import shown_name, shown_value, violating_row, with_all_rows
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import Not
 from versioned_catalog.read.scan import Scan
@@ -83,12 +81,8 @@ def _unfit_value(
         found = np.flatnonzero(unfit(logical, values))
         if len(found):
             shown = shown_value(values[int(found[0])], clip_repr)
-            return f"{_name(state, column_id)} = {shown}"
+            return f"{shown_name(state, column_id)} = {shown}"
     return None
-
-
-def _name(state: TableState, column_id: int) -> str:
-    return render_path(pinned_path(state.schema, state.pinned_schemas, column_id))
 
 
 def _refusal(
@@ -100,7 +94,7 @@ def _refusal(
     *,
     is_new: bool,
 ) -> InvalidRequestError:
-    name, shown = _name(state, column_id), render_logical(logical)
+    name, shown = shown_name(state, column_id), render_logical(logical)
     needed = requirement(logical, to_arrow_type(state.schema.column(column_id).type))
     way_out = "" if is_new else f", or drop the logical type (alter().drop_logical({name!r}))"
     return InvalidRequestError(

@@ -194,10 +194,8 @@ def violating_row(
     rows = Scan(store, with_all_rows(state, paths), list(tops), violated, limit=1).to_arrow()
     if not rows.num_rows:
         return None
-    pins = state.pinned_schemas
     return ", ".join(
-        f"{render_path(pinned_path(schema, pins, column_id))} = "
-        f"{_shown(rows, schema.path(column_id))[:50]}"
+        f"{shown_name(state, column_id)} = {_shown(rows, schema.path(column_id))[:50]}"
         for column_id in shown
     )
 
@@ -210,6 +208,11 @@ def _shown(rows: pa.Table, path: ColumnPath) -> str:
             break
         value = value[name]
     return shown_value(value) if value.is_valid else "NULL"
+
+
+def shown_name(state: TableState, column_id: int) -> str:
+    """The dotted path by which somebody sees a column, be it through a pin, for an error."""
+    return render_path(pinned_path(state.schema, state.pinned_schemas, column_id))
 
 
 def shown_value(value: pa.Scalar, show: Callable[[object], str] = str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +36,7 @@ from versioned_catalog.model.types import (
     children,
     is_metadata,
     is_opaque,
+    walk,
     with_children,
 )
 from versioned_catalog.model.widening import type_name, widens
@@ -105,6 +107,15 @@ class SegmentPlan:
 
     outputs: tuple[Output, ...]
     needed: tuple[Column, ...]
+
+    @cached_property
+    def variants(self) -> tuple[int, ...]:
+        """The places in ``needed`` of columns with a VARIANT, which segments may hold shredded."""
+        return tuple(
+            at
+            for at, column in enumerate(self.needed)
+            if any(inner.type is Atom.VARIANT for inner, _ in walk((column,)))
+        )
 
     def physical_paths(self) -> list[str]:
         """The leaves to read, as dotted paths in the Parquet file."""

@@ -53,9 +53,10 @@ def narrowing_of(
     Args:
         wide: the shown columns in the types of ``state.reads``, and after them others.
     """
-    if not state.converts and all(map(operator.is_, wide, shown)):
-        return None
     lens = state.lens
+    if not state.converts:
+        is_same = all(map(operator.is_, wide, shown))
+        return None if is_same else narrowing(wide, wide, Overflow.ERROR, shown=shown, pinned=False)
     schema = state.schema if lens is None else lens.seen.schema
     schemas = [
         # A statement that copies rows through a pin reads them in the types that are stored.
@@ -63,8 +64,7 @@ def narrowing_of(
         for column in shown
     ]
     schemas += [schema] * (len(wide) - len(shown))
-    pairs = zip(wide, schemas, strict=True)
-    narrow = [like_schema(column, of) if state.converts else column for column, of in pairs]
+    narrow = [like_schema(column, of) for column, of in zip(wide, schemas, strict=True)]
     overflow = Overflow.ERROR if lens is None else lens.overflow
     return narrowing(wide, narrow, overflow, shown=shown, pinned=lens is not None)
 

@@ -169,11 +169,11 @@ class SegmentFile:
     @cached_property
     def _shredded(self) -> list[int]:
         """The places of needed columns with a variant that may be shredded."""
-        schema, needed = self.footer.schema, self.task.plan.needed
+        needed = self.task.plan.needed
         return [
             at
-            for at, column in enumerate(needed)
-            if is_shredded(schema.field(column.physical_name).type, column)
+            for at in self.task.plan.variants
+            if is_shredded(self.footer.schema.field(needed[at].physical_name).type, needed[at])
         ]
 
     @cached_property
