@@ -179,6 +179,8 @@ def _is_excused(scene: Scene, actor: Actor, request: Request, error: VersionedEr
         return True
     if _is_on_dropped_branch(scene, request):
         return conflict
+    if request.kind == "follow" and base < newest.floor:
+        return True  # a tag keeps a version, and not the changes that follow it
     if request.kind in ("alter", "import"):
         return conflict
     if request.kind in ("append", "upsert", "delete keys", "scan", "travel", "changes", "follow"):

@@ -183,7 +183,9 @@ def _check_row_ids(scene: Scene, model: TableModel, rows: pa.Table, request: Req
                 f"{request}: row {row} has the ID {row_id}, which is that of row "
                 f"{known.rows.get(row_id)}, and it had {known.ids[row]}"
             )
-        elif updated != version.written[id_] and not _is_copied(model, version.written[id_], updated):
+        elif updated != version.written[id_] and not _is_copied(
+            model, version.written[id_], updated
+        ):
             scene.find(
                 f"{request}: row {id_} was written by version {version.written[id_]}, and not {updated}"
             )

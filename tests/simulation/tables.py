@@ -340,7 +340,11 @@ class TableModel:
         if after.floor < before.floor or after.fence < before.fence:
             self.complain(f"version {number} lowers the floor or the fence")
         base = after.entry["base_version"]
-        if after.entry.get("added") and after.entry["operation"] not in ("rollback", *STARTS):
+        is_kept = after.entry["operation"] in ("rollback", *STARTS)
+        is_kept |= "merged" in after.entry.get(
+            "details", {}
+        )  # files of the branch, which keeps them
+        if after.entry.get("added") and not is_kept:
             own = [r["path"] for r in after.entry["added"] if not self._is_foreign(r["path"])]
             names = [_BASE.fullmatch(path) for path in own]
             oldest = min([base, *(int(name[1]) for name in names if name)])
