@@ -385,11 +385,15 @@ def test_the_last_row_of_a_batch_is_hidden_by_the_first_of_many_others(
 
 def merge_parts(frame: DataFrame) -> list[tuple[int, int]]:
     """For each part of a merge that tasks read: its index, and the number of parts of its merge."""
+    return sorted((part.index(), part.parts()) for part in parts_of(frame))
+
+
+def parts_of(frame: DataFrame) -> list[Any]:
+    """The parts of merges that tasks read, as the jar has them."""
     execution = frame._jdf.queryExecution()
     execution.toRdd().getNumPartitions()  # plans the partitions, with the session's settings
     (scan,) = _items(execution.executedPlan().collectLeaves())
-    parts = [part for each in _items(scan.inputPartitions()) for part in each.merges()]
-    return sorted((part.index(), part.parts()) for part in parts)
+    return [part for each in _items(scan.inputPartitions()) for part in each.merges()]
 
 
 def _items(of: Any) -> list[Any]:

@@ -310,11 +310,17 @@ class Scan:
             for version, text in zip(versions, texts, strict=True)
         ]
 
-    def plan(self, layout: FileLayout) -> SegmentPlan:
-        """The projection of segments of a layout."""
+    def plan(
+        self, layout: FileLayout, more: Sequence[Column] = (), internal: Sequence[Column] = ()
+    ) -> SegmentPlan:
+        """The projection of segments of a layout, with more columns after those of the scan.
+
+        Args:
+            internal: columns that the files hold after those of the schema (see ``plan_layout``).
+        """
         schema, lens = self.state.schemas[layout.schema_version], self.state.lens
         wanted = wanted_of(schema, self._wanted, None if lens is None else lens.null_after)
-        return plan_layout(schema, layout, wanted)
+        return plan_layout(schema, layout, (*wanted, *more), internal)
 
     def merged_paths(self) -> frozenset[str]:
         """The paths of segments with hidden rows, which only this library can read.

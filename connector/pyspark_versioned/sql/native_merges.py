@@ -1,7 +1,8 @@
 """Groups of overlapping segments that Spark merges itself (FORMAT.md, section 13).
 
 Executors read only row keys, find the rows that newer rows hide, and then read each segment without
-them. So values are read as those of any other segment.
+them. So values are read as those of any other segment. Where no filter could skip rows, keys and
+values are read together, so that each file is opened once, and its keys are decoded once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.read_groups import (
     ReadGroups,
     file_filters,
+    narrowed_columns,
     narrowed_ids,
     native_group,
     parquet_filters,
@@ -44,10 +46,19 @@ MOST_SEGMENTS = 500
 
 @dataclass(frozen=True)
 class NativeMerges:
-    """The merges of a scan that Spark carries out, and the ways in which it reads row keys."""
+    """The merges of a scan that Spark carries out.
+
+    Args:
+        key_groups: the ways of reading row keys.
+        joint_groups: the ways of reading them together with the wanted columns.
+        key_places: the places of the columns of the row key, and then of the sequence, among the
+            columns that a joint group yields; the wanted columns are the first ones.
+    """
 
     merges: Sequence[messages.SegmentMerge] = ()
     key_groups: Sequence[messages.NativeGroup] = ()
+    joint_groups: Sequence[messages.NativeGroup] = ()
+    key_places: Sequence[int] = ()
 
     @cached_property
     def places(self) -> frozenset[int]:
@@ -91,8 +102,10 @@ def native_merges(
     ]
     if not native:
         return NativeMerges()
-    planner = _Planner(scan, deltas, keys)
-    return NativeMerges([planner.merge(group) for group in native], keys.distinct)
+    joint = _JointGroups(scan, may_skip=bool(filters) or scan.filter is not None)
+    planner = _Planner(scan, deltas, keys, joint)
+    merges = [planner.merge(group) for group in native]
+    return NativeMerges(merges, keys.distinct, joint.distinct, joint.places)
 
 
 class _KeyGroups:
@@ -136,6 +149,40 @@ class _KeyGroups:
         return native_group(plan, *file_filters(self._filters, keys, frozenset(), narrowed))
 
 
+class _JointGroups:
+    """The ways of reading the wanted columns together with the row key and the sequence.
+
+    There are none for scans with a filter, which skips other row groups by values than by keys.
+    """
+
+    def __init__(self, scan: Scan, *, may_skip: bool) -> None:
+        self._scan = scan
+        sequence, _ = KEYED_METADATA_COLUMNS
+        ids = [column.id for column in scan.columns]
+        self._are_none = may_skip or sequence.id in ids
+        self._narrowed = narrowed_columns(scan) or ()
+        keys = key_columns(scan)
+        self._more = tuple(column for column in keys if column.id not in ids)
+        ids += [column.id for column in self._more]
+        self.places = [*(ids.index(column.id) for column in keys), len(ids)]
+        self.distinct: list[messages.NativeGroup] = []
+
+    def indexes(self, layouts: Sequence[FileLayout], deltas: Sequence[Delta]) -> list[int]:
+        """The ways of reading some segments; none if they are not read together."""
+        if self._are_none or any(delta.ops for delta in deltas):
+            return []
+        return [self._index(*pair) for pair in zip(layouts, deltas, strict=True)]
+
+    def _index(self, layout: FileLayout, delta: Delta) -> int:
+        has_sequences = delta.sequences is not None
+        last = SEQUENCE if has_sequences else KEYED_METADATA_COLUMNS[0]
+        plan = self._scan.plan(layout, (*self._more, last), [SEQUENCE] * has_sequences)
+        group = native_group(plan, narrowed=self._narrowed)
+        if group not in self.distinct:
+            self.distinct.append(group)
+        return self.distinct.index(group)
+
+
 def key_columns(scan: Scan) -> tuple[Column, ...]:
     """The columns of the row key in their current types, by the names that the filters use."""
     schema, known = scan.state.schema, scan.state.known
@@ -148,8 +195,10 @@ def key_columns(scan: Scan) -> tuple[Column, ...]:
 class _Planner:
     """Plans single merges."""
 
-    def __init__(self, scan: Scan, deltas: Sequence[Delta], keys: _KeyGroups) -> None:
-        self._layouts, self._deltas, self._keys = scan.layouts, deltas, keys
+    def __init__(
+        self, scan: Scan, deltas: Sequence[Delta], keys: _KeyGroups, joint: _JointGroups
+    ) -> None:
+        self._layouts, self._deltas, self._keys, self._joint = scan.layouts, deltas, keys, joint
         self._orders = [
             order_of({"sequence": sequence, "ordinal": ordinal}, delta)
             for sequence, ordinal, delta in zip(
@@ -169,6 +218,9 @@ class _Planner:
         return messages.SegmentMerge(
             members,
             [index for index in keys if index is not None],
+            self._joint.indexes(
+                [self._layouts[at] for at in members], [self._deltas[at] for at in members]
+            ),
             [not self._deltas[at].ops for at in members],
             [_text(self._lower[at], self._type) for at in members],
         )

@@ -112,6 +112,8 @@ def planned(
         grouping_of(scan) if request.grouped and not native.merges else None,
         native.merges,
         native.key_groups,
+        native.joint_groups,
+        native.key_places,
         lasting=not scan.ages,
     )
 
@@ -265,7 +267,7 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
         groups += plan.groups
     live, merged = sum(p.live for p in plans), sum(p.merged_groups for p in plans)
     return messages.ScanPlan(
-        *(groups, messages.Segments(**columns), live, (), merged, 0, None, (), ()),
+        *(groups, messages.Segments(**columns), live, (), merged, 0, None, (), (), (), ()),
         lasting=False,
     )
 

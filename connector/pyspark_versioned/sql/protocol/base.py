@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
 
-VERSION = 15
+VERSION = 16
 """Version of the protocol; see ``connector/PROTOCOL.md``."""
 
 SparkType = NewType("SparkType", object)

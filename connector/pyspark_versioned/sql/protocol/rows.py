@@ -41,6 +41,8 @@ class ScanPlan(Message):
     grouping: Grouping | None
     merges: Sequence[SegmentMerge]
     key_groups: Sequence[NativeGroup]
+    joint_groups: Sequence[NativeGroup]
+    key_places: Sequence[Int32]
     lasting: bool
 
 
@@ -71,6 +73,7 @@ class Segments(Message):
 class SegmentMerge(Message):
     segments: Sequence[Int32]
     key_groups: Sequence[Int32]
+    joint_groups: Sequence[Int32]
     distinct: Sequence[bool]
     lower: Sequence[str | None]
 

@@ -17,18 +17,24 @@ final class ChainedReader<T> implements PartitionReader<T> {
     private final MergedSegments merged;
     private Iterator<NativePartition.Run> runs;
     private final Function<NativePartition.Run, PartitionReader<T>> open;
-    private NativePartition.Run run;
+    private final Function<MergePart, PartitionReader<T>> joint;
+    private NativePartition.Run run; // null while a merge is read together with its keys
+    private String joined; // the segments of that
     private final ToLongFunction<T> rowsOf;
     private PartitionReader<T> reader;
     private long rows;
 
-    /** @param merged merges segments; null if none are merged */
-    ChainedReader(String table, NativePartition partition, MergedSegments merged, ToLongFunction<T> rowsOf,
-            Function<NativePartition.Run, PartitionReader<T>> open) {
+    /**
+     * @param merged merges segments; null if none are merged
+     * @param joint reads the rows of a merge together with its keys; null if they are read after the keys
+     */
+    ChainedReader(String table, NativePartition partition, MergedSegments merged, Function<MergePart, PartitionReader<T>> joint,
+            ToLongFunction<T> rowsOf, Function<NativePartition.Run, PartitionReader<T>> open) {
         this.table = table;
         this.runs = partition.runs().iterator();
         this.merges = partition.merges().iterator();
         this.merged = merged;
+        this.joint = joint;
         this.rowsOf = rowsOf;
         this.open = open;
     }
@@ -36,15 +42,11 @@ final class ChainedReader<T> implements PartitionReader<T> {
     @Override
     public boolean next() throws IOException {
         while (true) {
-            if (reader == null) {
-                if (!hasRun()) {
-                    return false;
-                }
-                run = runs.next();
-                reader = open.apply(run);
+            if (reader == null && !open()) {
+                return false;
             }
             if (advance()) {
-                rows += run.rows() < 0 ? 0 : rowsOf.applyAsLong(reader.get());
+                rows += expected() < 0 ? 0 : rowsOf.applyAsLong(reader.get());
                 return true;
             }
             checkRows();
@@ -52,16 +54,32 @@ final class ChainedReader<T> implements PartitionReader<T> {
         }
     }
 
-    private boolean hasRun() {
+    /** Opens what is read next; false at the end. */
+    private boolean open() {
         while (!runs.hasNext() && merges.hasNext()) {
             MergePart part = merges.next();
+            if (joint != null && part.isJoint()) {
+                run = null;
+                joined = MergedSegments.names(part);
+                reader = joint.apply(part);
+                return true;
+            }
             try {
                 runs = merged.runs(part).iterator();
             } catch (RuntimeException e) {
                 throw isMissing(e) ? missing(MergedSegments.names(part), e) : e;
             }
         }
-        return runs.hasNext();
+        if (!runs.hasNext()) {
+            return false;
+        }
+        run = runs.next();
+        reader = open.apply(run);
+        return true;
+    }
+
+    private long expected() {
+        return run == null ? -1 : run.rows();
     }
 
     private boolean advance() throws IOException {
@@ -83,9 +101,9 @@ final class ChainedReader<T> implements PartitionReader<T> {
 
     /** Checks a rewrite against the log: rows that it does not read would be lost. */
     private void checkRows() {
-        if (run.rows() >= 0 && rows != run.rows()) {
+        if (expected() >= 0 && rows != expected()) {
             throw Condition.TABLE_CORRUPT.error(table + ": " + rows + " rows were read of " + files() + ", and the log says "
-                + run.rows() + "; nothing was changed: restore the segments, or read an older version with "
+                + expected() + "; nothing was changed: restore the segments, or read an older version with "
                 + "VERSION AS OF");
         }
         rows = 0;
@@ -96,7 +114,7 @@ final class ChainedReader<T> implements PartitionReader<T> {
     }
 
     private String files() {
-        return Stream.of(run.files()).map(file -> file.filePath().toString()).collect(Collectors.joining(", "));
+        return run == null ? joined : Stream.of(run.files()).map(file -> file.filePath().toString()).collect(Collectors.joining(", "));
     }
 
     @Override

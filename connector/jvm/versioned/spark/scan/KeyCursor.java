@@ -1,6 +1,7 @@
 package versioned.spark.scan;
 
 import java.io.IOException;
+import java.util.function.LongConsumer;
 import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -18,7 +19,7 @@ final class KeyCursor {
     private final KeyOrder<?>[] orders;
     private final int rank;
     private final boolean distinct;
-    private final RowPositions hidden;
+    private final LongConsumer hidden;
     private final RowSpans.Cursor positions; // null if a column has them
     private final Supplier<PartitionReader<ColumnarBatch>> open;
     private final long[][] prefixes;
@@ -36,23 +37,27 @@ final class KeyCursor {
      * @param rank orders rows of one key and one sequence: that of the greatest counts
      * @param distinct whether all rows are PUT rows of distinct keys
      * @param lower the prefix of a lower bound of the first key column
-     * @param total number of rows of the segment
      * @param positions of the rows of its batches; null if the batches have them
+     * @param hidden takes the positions of the rows that are not shown, in ascending order
      */
-    KeyCursor(KeyOrder<?>[] orders, int rank, boolean distinct, long lower, long total, RowSpans.Cursor positions,
+    KeyCursor(KeyOrder<?>[] orders, int rank, boolean distinct, long lower, RowSpans.Cursor positions, LongConsumer hidden,
             Supplier<PartitionReader<ColumnarBatch>> open) {
         this.orders = orders;
         this.rank = rank;
         this.distinct = distinct;
         this.head = lower;
-        this.hidden = new RowPositions(total);
         this.positions = positions;
+        this.hidden = hidden;
         this.open = open;
         this.prefixes = new long[orders.length][];
     }
 
     boolean isWaiting() {
         return state == State.WAITING;
+    }
+
+    boolean isOpen() {
+        return state == State.OPEN;
     }
 
     boolean isDone() {
@@ -64,11 +69,7 @@ final class KeyCursor {
     }
 
     void hide(long position) {
-        hidden.add(position);
-    }
-
-    RowPositions hidden() {
-        return hidden;
+        hidden.accept(position);
     }
 
     /** Number of rows that were read; row groups without wanted keys are not. */

@@ -24,11 +24,14 @@ final class KeyMerge {
     private final KeySet keys = new KeySet();
     private final boolean isNumber; // the key is one column whose prefixes are its values
     private final boolean distinct; // each segment has distinct keys, and no tombstones
+    private int before = -1; // the segment of the row that was taken last, and how many followed each other
+    private int streak;
     private int pauses;
     private int pause;
     private boolean looks; // a batch was loaded since the last look
 
-    private KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) {
+    /** @param limit rows after it are not compared: an upper bound of the prefixes of the first key column */
+    KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) {
         this.cursors = cursors;
         this.heads = new long[cursors.length];
         this.limit = limit;
@@ -36,27 +39,32 @@ final class KeyMerge {
         this.last = new Last(orders);
         this.isNumber = orders.length == 1 && orders[0].isExact();
         this.distinct = Stream.of(cursors).allMatch(KeyCursor::isDistinct);
+        playAll();
     }
 
-    /**
-     * Gives each segment its hidden rows.
-     *
-     * @param limit rows after it are not compared: an upper bound of the prefixes of the first key column
-     */
-    static void run(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) throws IOException {
+    /** Gives each segment its hidden rows. */
+    void run() throws IOException {
         try {
-            new KeyMerge(orders, cursors, limit).merge();
-        } finally {
-            for (KeyCursor cursor : cursors) {
-                cursor.close();
+            while (next() >= 0) {
+                load();
             }
+        } finally {
+            close();
         }
     }
 
-    private void merge() throws IOException {
-        playAll();
-        int before = -1;
-        int streak = 0;
+    void close() throws IOException {
+        for (KeyCursor cursor : cursors) {
+            cursor.close();
+        }
+    }
+
+    /**
+     * Takes rows until a segment is at the last row of its batch, which is not decided yet.
+     *
+     * @return the index of the segment; -1 at the end of all
+     */
+    int next() throws IOException {
         for (KeyCursor next = cursors[tree[0]]; heads[tree[0]] <= limit && !next.isDone(); next = cursors[tree[0]]) {
             int winner = tree[0];
             if (next.isWaiting()) {
@@ -69,11 +77,35 @@ final class KeyMerge {
                 streak = winner == before ? streak + 1 : 0;
                 before = winner;
                 boolean many = streak >= STREAK && next.isDistinct();
-                take(next, many ? Math.max(1, next.before(runnerUp(winner))) : 1);
+                if (!take(next, many ? Math.max(1, next.before(runnerUp(winner))) : 1)) {
+                    return winner;
+                }
             }
             play(winner);
         }
         last.end();
+        return -1;
+    }
+
+    /** Goes on with the next batch of the segment that {@link #next} has named. */
+    void load() throws IOException {
+        int winner = tree[0];
+        last.keep();
+        cursors[winner].load();
+        looks = distinct;
+        play(winner);
+    }
+
+    /**
+     * Decides whether the last row of a batch is shown, before its segment leaves the batch. Only for segments of distinct keys:
+     * then a row with its key can only be the first one of the others, which are all open if they may hold it.
+     */
+    void decide() {
+        KeyCursor first = runnerUp(tree[0]);
+        if (first != cursors[tree[0]] && first.isOpen()) {
+            last.follow(first);
+        }
+        last.forget();
     }
 
     private void playAll() {
@@ -152,17 +184,19 @@ final class KeyMerge {
         return keys.clearBits(total, low, high);
     }
 
-    /** Takes rows of one segment, which are the next ones of all; if they are several, no key has two of them. */
-    private void take(KeyCursor cursor, int count) throws IOException {
+    /**
+     * Takes rows of one segment, which are the next ones of all; if they are several, no key has two of them.
+     *
+     * @return whether its batch has more
+     */
+    private boolean take(KeyCursor cursor, int count) {
         last.follow(cursor);
         last.set(cursor, count - 1);
         if (cursor.hasNext()) {
             cursor.skip(1);
-        } else {
-            last.keep();
-            cursor.load();
-            looks = distinct;
+            return true;
         }
+        return false;
     }
 
     private void play(int leaf) {
@@ -258,6 +292,9 @@ final class KeyMerge {
 
         /** Keeps its key and its position, since its batch will not be valid any more. */
         void keep() {
+            if (cursor == null) {
+                return;
+            }
             position = cursor.position(row);
             for (int i = 0; i < orders.length; i++) {
                 values[i] = orders[i].isExact() ? null : value(orders[i], i);

@@ -29,9 +29,12 @@ import versioned.spark.python.Values;
  * @param grouping the partition values of the segments; null if they are not grouped by them
  * @param merges overlapping segments that are read natively
  * @param keyGroups the ways of reading their keys
+ * @param jointGroups the ways of reading their keys together with the wanted columns
+ * @param keyPlaces the places of the keys and of the sequence among the columns of these
  */
 record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout,
-        long mergedGroups, long matchingRows, Grouping grouping, List<SegmentMerge> merges, List<NativeGroup> keyGroups) {
+        long mergedGroups, long matchingRows, Grouping grouping, List<SegmentMerge> merges, List<NativeGroup> keyGroups,
+        List<NativeGroup> jointGroups, int[] keyPlaces) {
 
     /**
      * A segment.
@@ -102,7 +105,7 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 grouping == null ? null : keys.get(grouping.place()[i])));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups(), plan.matchingRows(),
-            grouping, plan.merges(), plan.keyGroups());
+            grouping, plan.merges(), plan.keyGroups(), plan.jointGroups(), plan.keyPlaces());
     }
 
     private static Segment.RowIds rowIds(Segments columns, int i) {

@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
@@ -83,6 +84,23 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
             return Reordered.batches(unmarked(factory.createColumnarReader(files(run)), run), columns, order, narrowed, computed);
         }
 
+        /** Reads batches on an executor as they are stored, beside other readers. */
+        PartitionReader<ColumnarBatch> stored(PartitionedFile[] files) {
+            return source.ofBatches().createColumnarReader(new FilePartition(0, files));
+        }
+
+        /** Columns of stored batches by their places among the columns that this way yields. */
+        PartitionReader<ColumnarBatch> ofPlaces(PartitionReader<ColumnarBatch> stored, int[] places) {
+            return Reordered.batches(stored, columns, IntStream.of(places).map(place -> order[place]).toArray(),
+                new Narrowing[places.length], new RowNumbers[places.length]);
+        }
+
+        /** The first columns of stored batches, as they are shown. */
+        PartitionReader<ColumnarBatch> first(PartitionReader<ColumnarBatch> stored, int count) {
+            return Reordered.batches(stored, columns, Arrays.copyOf(order, count), Arrays.copyOf(narrowed, count),
+                Arrays.copyOf(computed, count));
+        }
+
         private PartitionReader<ColumnarBatch> unmarked(PartitionReader<ColumnarBatch> all, NativePartition.Run run) {
             if (run.mark() == null) {
                 return all;
@@ -128,16 +146,18 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         for (ReadGroup group : plan.groups()) {
             ways.add(group instanceof NativeGroup found ? way(table, reading, found, filters) : null);
         }
-        return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), merged(table, plan, filters, reading),
+        return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), merged(table, plan, wanted, filters, reading),
             plan.pythonFactory(wanted));
     }
 
-    private static MergedSegments merged(TableRef table, ScanPlan plan, List<Predicate> filters, SparkParquetReading reading) {
+    private static MergedSegments merged(TableRef table, ScanPlan plan, StructType wanted, List<Predicate> filters,
+            SparkParquetReading reading) {
         if (plan.merges().isEmpty()) {
             return null;
         }
         Way[] keys = plan.keyGroups().stream().map(group -> way(table, reading, group, filters)).toArray(Way[]::new);
-        return MergedSegments.of(plan.keyGroups(), keys, reading.hadoop());
+        Way[] joint = plan.jointGroups().stream().map(group -> way(table, reading, group, List.of())).toArray(Way[]::new);
+        return MergedSegments.of(plan, wanted.size(), keys, joint, reading.hadoop());
     }
 
     private static Way way(TableRef table, SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {
@@ -186,7 +206,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found, merged, row -> 1, run -> ways[run.group()].rows(run, wanted));
+            return new ChainedReader<>(table, found, merged, null, row -> 1, run -> ways[run.group()].rows(run, wanted));
         }
         return python.createReader(partition);
     }
@@ -194,7 +214,8 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found, merged, ColumnarBatch::numRows, run -> ways[run.group()].batches(run));
+            return new ChainedReader<>(table, found, merged, merged == null ? null : merged::batches, ColumnarBatch::numRows,
+                run -> ways[run.group()].batches(run));
         }
         return SparkFiles.columns(python.createReader(partition), wanted);
     }

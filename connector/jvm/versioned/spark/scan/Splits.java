@@ -22,6 +22,8 @@ import versioned.spark.protocol.TableRef;
 final class Splits {
     private static final int MAX_SPLITS = 100_000;
     private static final long ROWS = 128 * 1024; // of a row group, as keyed segments are written
+    private static final long BATCH = 4096; // rows of a batch of Spark's reader, by default
+    private static final long JOINT_BYTES = 64 << 20; // of the batches of all segments of a merge
 
     private Splits() {}
 
@@ -78,6 +80,12 @@ final class Splits {
         return packed(splits, target, key);
     }
 
+    /** The memory for a batch of a segment, with its keys and all wanted columns; never less than its file takes. */
+    private static double batchBytes(ScanPlan plan, int jointGroup, ScanPlan.Segment segment) {
+        double stored = (double) segment.bytes() / Math.max(1, segment.rows());
+        return Math.min(BATCH, segment.rows()) * Math.max(stored, plan.jointGroups().get(jointGroup).readSchema().defaultSize());
+    }
+
     /**
      * The parts of a merge, by size as for any files. To use all cores, a smaller merge is split too, if its segments have several
      * row groups: else each part would read all keys. Segments that runtime filters leave out hold no key that is wanted.
@@ -88,6 +96,8 @@ final class Splits {
         long bytes = 0;
         double rows = 0;
         long rowsAtCut = 0;
+        boolean isJoint = merge.jointGroups().length > 0;
+        double memory = 0;
         for (int i = 0; i < merge.segments().length; i++) {
             ScanPlan.Segment segment = plan.segments().get(merge.segments()[i]);
             if (wanted.contains(segment.path())) {
@@ -95,18 +105,20 @@ final class Splits {
                 bytes += segment.bytes();
                 rows += segment.rows();
                 rowsAtCut += Math.min(segment.rows(), ROWS);
+                memory += isJoint ? batchBytes(plan, merge.jointGroups()[i], segment) : 0;
             }
         }
         if (members.isEmpty()) {
             return;
         }
+        isJoint &= members.size() > 1 && memory <= JOINT_BYTES;
         double open = (double) SparkFiles.openCost() * members.size();
         double useful = Math.min((bytes + open) / target, Math.floor(rows / Math.max(1, rowsAtCut)));
         int least = (int) Math.max(1, Math.round((double) bytes / target));
         int parts = (int) Math.max(least, Math.round(useful));
         long size = (long) ((bytes + open) / parts) - SparkFiles.openCost(); // which packing adds
         for (int part = 0; part < parts; part++) {
-            splits.add(new MergePart(members, part, parts, least, Math.max(0, size)));
+            splits.add(new MergePart(members, part, parts, least, parts == 1 && isJoint, Math.max(0, size)));
         }
     }
 
@@ -115,8 +127,19 @@ final class Splits {
         int keys = merge.keyGroups()[index];
         InternalRow constants = segment.constants((NativeGroup) plan.groups().get(segment.group()));
         PartitionedFile file = SparkFiles.part(constants, segment.file(folder), 0, segment.bytes(), segment.bytes());
-        return new MergePart.Member(segment.group(), file, keys, segment.constants(plan.keyGroups().get(keys)), segment.rows(),
-            merge.distinct()[index], merge.lower().get(index), mark(folder, segment));
+        return new MergePart.Member(segment.group(), file, keys, segment.constants(plan.keyGroups().get(keys)),
+            joint(plan, merge, index, segment, file), segment.rows(), merge.distinct()[index], merge.lower().get(index),
+            mark(folder, segment));
+    }
+
+    private static MergePart.Joint joint(ScanPlan plan, SegmentMerge merge, int index, ScanPlan.Segment segment,
+            PartitionedFile file) {
+        if (merge.jointGroups().length == 0) {
+            return null;
+        }
+        int group = merge.jointGroups()[index];
+        InternalRow constants = segment.constants(plan.jointGroups().get(group));
+        return new MergePart.Joint(group, SparkFiles.part(constants, file, 0, file.fileSize()));
     }
 
     private static SegmentMark mark(String folder, ScanPlan.Segment segment) {
