@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from sql.test_native_merges import KINDS, History, Model, by, parts_of, shown, upsert
+from sql.test_native_merges import History, by, parts_of, random_table, shown, upsert
 from versioned_catalog import Catalog, Table
 from versioned_catalog.write import segment_writer
 
@@ -50,10 +50,7 @@ def test_random_upserts_are_merged_as_a_model_merges_them(
     sql_spark: SparkSession, catalog: Catalog, ns: str, seed: int
 ) -> None:
     random = Random(5400 + seed)
-    kinds = {f"k{at}": kind for at, kind in enumerate(random.sample(KINDS, random.randint(1, 3)))}
-    ddl = ", ".join(f"{name} {kind.ddl}" for name, kind in kinds.items())
-    table = catalog.create_table(f"{ns}.t", f"v BIGINT, {ddl}", primary_key=list(kinds))
-    model = Model(list(kinds), kinds, {"v": None})
+    table, model = random_table(random, catalog, ns)
     history = Upserts(random, table, model)
     history.append()
     for _ in range(random.randint(3, 12)):

@@ -216,6 +216,15 @@ def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 3)
 
 
+def random_table(random: Random, catalog: Catalog, ns: str) -> tuple[Table, Model]:
+    """A new table with a key of one to three columns, and its model."""
+    kinds = {f"k{at}": kind for at, kind in enumerate(random.sample(KINDS, random.randint(1, 3)))}
+    ddl = ", ".join(f"{name} {kind.ddl}" for name, kind in kinds.items())
+    table = catalog.create_table(f"{ns}.t", f"v BIGINT, {ddl}", primary_key=list(kinds))
+    model = Model(list(kinds), kinds, {"v": None})
+    return table, model
+
+
 def by(spark: SparkSession, name: str, io: str) -> DataFrame:
     frame = spark.read.option("io", io).table(name)
     assert is_native(frame) if io == "native" else is_python(frame)
@@ -230,10 +239,7 @@ def test_random_runs_are_merged_as_python_and_a_model_merge_them(
 ) -> None:
     """Keys of all types, alone and together, over several schemas and compactions."""
     random = Random(9100 + seed)
-    kinds = {f"k{at}": kind for at, kind in enumerate(random.sample(KINDS, random.randint(1, 3)))}
-    ddl = ", ".join(f"{name} {kind.ddl}" for name, kind in kinds.items())
-    table = catalog.create_table(f"{ns}.t", f"v BIGINT, {ddl}", primary_key=list(kinds))
-    model = Model(list(kinds), kinds, {"v": None})
+    table, model = random_table(random, catalog, ns)
     history = History(random, table, model)
     history.append()
     for _ in range(random.randint(4, 14)):

@@ -17,7 +17,8 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
  * @param isJoint whether keys and rows are read together
  * @param bytes size of the row groups of this part, roughly, and what opening the segments costs
  */
-record MergePart(List<Member> members, int index, int parts, int least, boolean isJoint, long bytes) implements NativePartition.Work, Serializable {
+record MergePart(List<Member> members, int index, int parts, int least, boolean isJoint, long bytes)
+        implements NativePartition.Work, Serializable {
 
     /**
      * A segment.
@@ -32,8 +33,8 @@ record MergePart(List<Member> members, int index, int parts, int least, boolean 
      * @param lower value text of a lower bound of the first key column; null if none is known
      * @param mark null if no row is marked
      */
-    record Member(int group, PartitionedFile file, int keys, InternalRow constants, Joint joint, long rows, boolean distinct, String lower,
-            SegmentMark mark) implements Serializable {}
+    record Member(int group, PartitionedFile file, int keys, InternalRow constants, Joint joint, long rows, boolean distinct,
+            String lower, SegmentMark mark) implements Serializable {}
 
     /**
      * How the rows and keys of a segment are read together.
