@@ -78,6 +78,7 @@ INTERNALS = {
     "read",
     "read.aggregates",
     "read.arrays",
+    "read.bounds",
     "read.checks",
     "read.computed",
     "read.dialects",

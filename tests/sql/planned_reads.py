@@ -29,7 +29,15 @@ def scanned(
     """The rows that Python reads of a table whose segments it reads all."""
     wanted = SparkType(schema.jsonValue())
     request = PlanScan(
-        ref_of(table), wanted, filters, None, False, grouped=False, whole=whole, in_python=None
+        ref_of(table),
+        wanted,
+        filters,
+        None,
+        False,
+        grouped=False,
+        ordered=False,
+        whole=whole,
+        in_python=None,
     )
     return rows_of(plan_scan(request))
 

@@ -25,7 +25,7 @@ STRUCT = {"type": "struct", "fields": [
 for table in sys.argv[1:]:
     table = Catalog.load_path(table)
     loaded = describe(table, table.state, {})
-    scan = PlanScan(loaded.table, STRUCT, [ID], None, True, False, False, None)
+    scan = PlanScan(loaded.table, STRUCT, [ID], None, True, False, False, True, None)
     response = respond({"request": "plan_scan", "body": json.loads(encode(scan))})
     assert '"native_group"' in response, response
     assert "pandas" not in sys.modules, table.location

@@ -15,6 +15,7 @@ from pyspark_versioned.reader import VersionedReader, planned_read, splits
 from pyspark_versioned.spark_types import arrow_schema, struct_from_json, to_spark
 from pyspark_versioned.sql.grouping import grouping_of
 from pyspark_versioned.sql.native_merges import NativeMerges, native_merges
+from pyspark_versioned.sql.ordering import ordering_of
 from pyspark_versioned.sql.parquet import is_plain, is_written_alike, spark_urls
 from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.sql.protocol import messages
@@ -99,6 +100,8 @@ def planned(
             segments=len(in_python),
             reason=reason,
         )
+    grouping = grouping_of(scan) if request.grouped and not native.merges else None
+    is_ordered = request.ordered and not in_python and not native.merges
     return messages.ScanPlan(
         [
             _python_group(scan, shared, in_python, request) if way is None else way
@@ -109,7 +112,8 @@ def planned(
         [column.name for column in layout_columns(scan)],
         len(scan.selected.groups),
         matching_rows(scan),
-        grouping_of(scan) if request.grouped and not native.merges else None,
+        grouping,
+        ordering_of(scan, grouping) if is_ordered else None,
         native.merges,
         native.key_groups,
         native.joint_groups,
@@ -267,7 +271,7 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
         groups += plan.groups
     live, merged = sum(p.live for p in plans), sum(p.merged_groups for p in plans)
     return messages.ScanPlan(
-        *(groups, messages.Segments(**columns), live, (), merged, 0, None, (), (), (), ()),
+        *(groups, messages.Segments(**columns), live, (), merged, 0, None, None, (), (), (), ()),
         lasting=False,
     )
 

@@ -77,7 +77,11 @@ def _scan_request(
     table: messages.TableRef, schema: SparkStruct, filters: Sequence[messages.Term], native: bool
 ) -> messages.PlanScan:
     return messages.PlanScan(
-        *(table, schema, filters, None, native), grouped=False, whole=False, in_python=None
+        *(table, schema, filters, None, native),
+        grouped=False,
+        ordered=False,
+        whole=False,
+        in_python=None,
     )
 
 

@@ -36,6 +36,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
         extensions.injectOptimizerRule(session -> new KeepNestedSubqueriesOut());
         extensions.injectPreCBORule(session -> new ShuffleMatchingRows());
+        extensions.injectPreCBORule(session -> new ForgetOrder());
         extensions.injectCheckRule(session -> new DetectSelfReads(session));
         extensions.injectCheckRule(session -> new CheckViewColumns());
         extensions.injectCheckRule(session -> SparkViews.checkReferences());

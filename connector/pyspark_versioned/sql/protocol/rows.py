@@ -39,6 +39,7 @@ class ScanPlan(Message):
     merged_groups: int
     matching_rows: int
     grouping: Grouping | None
+    ordering: Ordering | None
     merges: Sequence[SegmentMerge]
     key_groups: Sequence[NativeGroup]
     joint_groups: Sequence[NativeGroup]
@@ -51,6 +52,13 @@ class Grouping(Message):
     types: Sequence[SparkType]
     values: Sequence[Sequence[str | None]]
     place: Sequence[Int32]
+
+
+class Ordering(Message):
+    columns: Sequence[str]
+    rank: Sequence[Int32]
+    whole: Int32
+    grouped: Int32
 
 
 class Segments(Message):
@@ -177,6 +185,7 @@ class PlanScan(Request[ScanPlan]):
     allow_native: bool
     whole: bool
     grouped: bool
+    ordered: bool
     in_python: Sequence[str] | None
 
 

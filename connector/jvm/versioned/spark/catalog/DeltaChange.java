@@ -32,7 +32,8 @@ public abstract class DeltaChange extends RowChange implements SupportsDelta {
     /** Without runtime filters: they would read the matching rows twice, and fail for a column that is a map. */
     @Override
     public final ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new VersionedScanBuilder(table().ref(), table().schema(), table().isPartitioned(), options, false);
+        read = new VersionedScanBuilder(table().ref(), table().schema(), table().isPartitioned(), table().isKeyed(),
+            options, false);
         return read;
     }
 

@@ -377,7 +377,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
         CaseInsensitiveStringMap accepted = TableOptions.accepted(name(), isNamed(), options, TableOptions.READ, TableOptions.STREAM);
         SchemaOptions.check(ref, accepted);
-        return new VersionedScanBuilder(ref, schema(), isPartitioned(), accepted, true);
+        return new VersionedScanBuilder(ref, schema(), isPartitioned(), isKeyed(), accepted, true);
     }
 
     @Override

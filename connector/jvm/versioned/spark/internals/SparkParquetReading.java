@@ -77,6 +77,7 @@ public final class SparkParquetReading {
         private final StructType constants;
         private final Filter[] filters;
         private transient SQLConf conf;
+        private transient SQLConf batches;
 
         private Source(SparkParquetReading reading, StructType columns, StructType constants, Filter[] filters) {
             this.settings = reading.settings;
@@ -112,17 +113,27 @@ public final class SparkParquetReading {
             return factory(conf);
         }
 
+        /** Another factory of the same readers, also on executors: its reader stays open beside that of the first one. */
+        public PartitionReaderFactory another() {
+            return factory(conf == null ? ofSettings() : conf);
+        }
+
         /** Makes readers of batches on executors, also if the session reads rows. */
         public synchronized PartitionReaderFactory ofBatches() {
-            if (conf == null) {
-                conf = new SQLConf();
-                settings.foreach(entry -> {
-                    conf.setConfString(entry._1(), entry._2());
-                    return null;
-                });
-                conf.setConfString("spark.sql.parquet.enableVectorizedReader", "true");
+            if (batches == null) {
+                batches = conf == null ? ofSettings() : conf.clone();
+                batches.setConfString("spark.sql.parquet.enableVectorizedReader", "true");
             }
-            return factory(conf);
+            return factory(batches);
+        }
+
+        private SQLConf ofSettings() {
+            SQLConf set = new SQLConf();
+            settings.foreach(entry -> {
+                set.setConfString(entry._1(), entry._2());
+                return null;
+            });
+            return set;
         }
 
         private PartitionReaderFactory factory(SQLConf conf) {

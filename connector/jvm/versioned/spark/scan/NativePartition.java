@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * What one task reads natively: splits of segments, grouped by the way of reading, and then parts of merges.
+ * What one task reads natively: splits of segments, by the order of rows or grouped by the way of reading, and then parts of merges.
  *
  * @param partitionKey the partition values of all rows; null if tasks are not grouped by them
  */
@@ -26,8 +26,9 @@ record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow parti
      *
      * @param rows number of rows; -1 if unknown
      * @param mark null if no row of the segment is deleted
+     * @param rank place of the segment in the order of rows
      */
-    record Split(int group, PartitionedFile file, long rows, RowMark mark) implements Work {
+    record Split(int group, PartitionedFile file, long rows, RowMark mark, int rank) implements Work {
         @Override
         public long bytes() {
             return file.length();
@@ -43,7 +44,12 @@ record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow parti
      */
     record Run(int group, PartitionedFile[] files, long rows, RowMark mark, RowSpans spans) implements Serializable {}
 
-    static NativePartition of(List<Work> works, InternalRow key) {
+    private static final Comparator<Split> BY_GROUP = Comparator.comparingInt(Split::group);
+    private static final Comparator<Split> BY_RANK =
+        Comparator.comparingInt(Split::rank).thenComparingLong(split -> split.file().start());
+
+    /** @param isSorted whether the rows must be in their order */
+    static NativePartition of(List<Work> works, InternalRow key, boolean isSorted) {
         List<Split> sorted = new ArrayList<>();
         List<MergePart> merges = new ArrayList<>();
         for (Work work : works) {
@@ -53,7 +59,7 @@ record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow parti
                 merges.add((MergePart) work);
             }
         }
-        sorted.sort(Comparator.comparingInt(Split::group));
+        sorted.sort(isSorted ? BY_RANK : BY_GROUP);
         List<Run> runs = new ArrayList<>();
         for (int start = 0, end; start < sorted.size(); start = end) {
             Split first = sorted.get(start);

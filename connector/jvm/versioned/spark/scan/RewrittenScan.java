@@ -26,7 +26,7 @@ final class RewrittenScan extends VersionedScan {
 
     RewrittenScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, int rowWidth,
             List<Predicate> filters, boolean isPartitioned, NamedReference[] segment) {
-        super(table, options, wanted, rowWidth, filters, null, isPartitioned, true);
+        super(table, options, wanted, rowWidth, filters, null, isPartitioned, false, true);
         this.segment = segment;
     }
 

@@ -27,14 +27,15 @@ import versioned.spark.python.Values;
  * @param mergedGroups number of groups of segments that are merged
  * @param matchingRows an estimate of the number of rows that satisfy the filters
  * @param grouping the partition values of the segments; null if they are not grouped by them
+ * @param ordering the order of rows; null if it is not known
  * @param merges overlapping segments that are read natively
  * @param keyGroups the ways of reading their keys
  * @param jointGroups the ways of reading their keys together with the wanted columns
  * @param keyPlaces the places of the keys and of the sequence among the columns of these
  */
 record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout,
-        long mergedGroups, long matchingRows, Grouping grouping, List<SegmentMerge> merges, List<NativeGroup> keyGroups,
-        List<NativeGroup> jointGroups, int[] keyPlaces) {
+        long mergedGroups, long matchingRows, Grouping grouping, Ordering ordering, List<SegmentMerge> merges,
+        List<NativeGroup> keyGroups, List<NativeGroup> jointGroups, int[] keyPlaces) {
 
     /**
      * A segment.
@@ -45,9 +46,10 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
      * @param mark which rows are deleted; null if none is
      * @param ids the IDs of its rows; null if they have none
      * @param key partition values; null if segments are not grouped by them
+     * @param rank place in the order of rows; 0 if it is not known
      */
     record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
-            Long rowSequence, String url, List<String> texts, Mark mark, RowIds ids, InternalRow key) {
+            Long rowSequence, String url, List<String> texts, Mark mark, RowIds ids, InternalRow key, int rank) {
 
         /**
          * The IDs of the rows of a segment.
@@ -102,10 +104,11 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 columns.rowSequence().get(i), columns.url().isEmpty() ? null : columns.url().get(i),
                 columns.constants().isEmpty() ? List.of() : columns.constants().get(i),
                 columns.marks().isEmpty() ? null : columns.marks().get(i), rowIds(columns, i),
-                grouping == null ? null : keys.get(grouping.place()[i])));
+                grouping == null ? null : keys.get(grouping.place()[i]),
+                plan.ordering() == null ? 0 : plan.ordering().rank()[i]));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups(), plan.matchingRows(),
-            grouping, plan.merges(), plan.keyGroups(), plan.jointGroups(), plan.keyPlaces());
+            grouping, plan.ordering(), plan.merges(), plan.keyGroups(), plan.jointGroups(), plan.keyPlaces());
     }
 
     private static Segment.RowIds rowIds(Segments columns, int i) {
@@ -132,6 +135,12 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
     private static boolean isGrouped(versioned.spark.protocol.ScanPlan plan) {
         return plan.grouping() != null && plan.groups().stream().allMatch(NativeGroup.class::isInstance)
             && SparkFiles.isCheap(plan.grouping().values().size(), LongStream.of(plan.segments().bytes()).sum());
+    }
+
+    /** The names of the columns by which the rows of any native partition are sorted, if it reads segments by their ranks. */
+    List<String> sortedBy() {
+        return ordering == null ? List.of()
+            : ordering.columns().subList(0, grouping == null ? ordering.whole() : ordering.grouped());
     }
 
     /** The partitions that Python reads. */

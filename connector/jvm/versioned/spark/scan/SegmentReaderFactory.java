@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.spark.broadcast.Broadcast;
@@ -43,6 +44,12 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         /** The same way, to read batches on an executor, with a factory whose reader stays open beside those of others. */
         Way another() {
             return new Way(source, source.ofBatches(), order, narrowed, computed, position, columns, foreign, hadoop, plain);
+        }
+
+        /** The same way, with readers that stay open beside those of this one. */
+        private Way beside() {
+            return new Way(source, source.another(), order, narrowed, computed, position, columns, foreign, hadoop,
+                plain == null ? null : plain.beside());
         }
 
         private Way with(Way other) {
@@ -127,6 +134,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     private final MergedSegments merged; // null if no segments are merged natively
     private final PartitionReaderFactory python;
     private final boolean columnar;
+    private transient boolean isUsed;
 
     private SegmentReaderFactory(String table, StructType wanted, Way[] ways, MergedSegments merged,
             PartitionReaderFactory python) {
@@ -203,10 +211,24 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         return columnar;
     }
 
+    /**
+     * The ways of reading one partition. Spark may read several partitions in one task, one after another, or at the same time
+     * to merge sorted ones; of a Parquet factory, only the newest reader is open.
+     */
+    private synchronized IntFunction<Way> ways() {
+        if (!isUsed) {
+            isUsed = true;
+            return group -> ways[group];
+        }
+        Way[] others = new Way[ways.length];
+        return group -> others[group] == null ? others[group] = ways[group].beside() : others[group];
+    }
+
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found, merged, null, row -> 1, run -> ways[run.group()].rows(run, wanted));
+            IntFunction<Way> own = ways();
+            return new ChainedReader<>(table, found, merged, null, row -> 1, run -> own.apply(run.group()).rows(run, wanted));
         }
         return python.createReader(partition);
     }
@@ -214,8 +236,9 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
+            IntFunction<Way> own = ways();
             return new ChainedReader<>(table, found, merged, merged == null ? null : merged::batches, ColumnarBatch::numRows,
-                run -> ways[run.group()].batches(run));
+                run -> own.apply(run.group()).batches(run));
         }
         return SparkFiles.columns(python.createReader(partition), wanted);
     }

@@ -77,7 +77,7 @@ final class Splits {
             plan.merges().forEach(merge -> split(table.hadoop().url(), plan, merge, wanted, target, splits));
         }
         splits.sort(Comparator.comparingInt(split -> Long.numberOfLeadingZeros(split.bytes())));
-        return packed(splits, target, key);
+        return packed(splits, target, key, !plan.sortedBy().isEmpty());
     }
 
     /** The memory for a batch of a segment, with its keys and all wanted columns; never less than its file takes. */
@@ -156,11 +156,13 @@ final class Splits {
             length = Math.min(target, segment.bytes() - start);
             PartitionedFile file =
                 SparkFiles.part(constants, segment.file(folder), start, length, segment.bytes());
-            splits.add(new NativePartition.Split(segment.group(), file, whole ? segment.shownRows() : -1, mark));
+            splits.add(new NativePartition.Split(segment.group(), file, whole ? segment.shownRows() : -1, mark,
+                segment.rank()));
         }
     }
 
-    private static List<InputPartition> packed(List<NativePartition.Work> splits, long target, InternalRow key) {
+    private static List<InputPartition> packed(List<NativePartition.Work> splits, long target, InternalRow key,
+            boolean isSorted) {
         List<List<NativePartition.Work>> shares = new ArrayList<>();
         int[] dealt = deal(splits.stream().mapToLong(NativePartition.Work::bytes).toArray(), target, SparkFiles.openCost());
         for (int i = 0; i < dealt.length; i++) {
@@ -170,7 +172,7 @@ final class Splits {
             shares.get(dealt[i]).add(splits.get(i));
         }
         List<InputPartition> partitions = new ArrayList<>();
-        shares.forEach(works -> partitions.add(NativePartition.of(works, key)));
+        shares.forEach(works -> partitions.add(NativePartition.of(works, key, isSorted)));
         return partitions;
     }
 

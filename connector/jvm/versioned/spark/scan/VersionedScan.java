@@ -1,6 +1,7 @@
 package versioned.spark.scan;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -8,8 +9,11 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -18,6 +22,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportOrdering;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
@@ -43,7 +48,7 @@ import versioned.spark.python.Transforms;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
 class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsReportPartitioning,
-        SupportsRuntimeV2Filtering {
+        SupportsReportOrdering, SupportsRuntimeV2Filtering {
     private final TableRef table;
     private final CaseInsensitiveStringMap options;
     private final StructType wanted;
@@ -51,6 +56,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private final List<Predicate> filters;
     private final Integer limit;
     private final boolean isPartitioned;
+    private final boolean isKeyed;
     private final boolean isFiltered;
     private final boolean isNative;
     private ScanPlan plan;
@@ -63,9 +69,11 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
 
     /**
      * @param rowWidth the size of a row of all columns, by Spark's defaults for their types
+     * @param isKeyed whether segments are sorted by a row key
      */
     VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, int rowWidth,
-            List<Predicate> filters, Integer limit, boolean isPartitioned, boolean isFiltered) {
+            List<Predicate> filters, Integer limit, boolean isPartitioned, boolean isKeyed,
+            boolean isFiltered) {
         this.table = table;
         this.options = options;
         this.wanted = wanted;
@@ -73,6 +81,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isPartitioned = isPartitioned;
+        this.isKeyed = isKeyed;
         this.isFiltered = isFiltered;
         this.isNative = !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop());
     }
@@ -92,7 +101,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
         long start = System.nanoTime();
         try {
             return ScanPlan.of(RecentPlans.of(
-                new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), isGrouped, inPython)));
+                new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), isGrouped, isKeyed, inPython)));
         } finally {
             planningNanos += System.nanoTime() - start;
         }
@@ -136,6 +145,25 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
         Grouping grouping = plan().grouping();
         return new KeyGroupedPartitioning(grouping.fields().stream().map(Transforms::expression)
             .toArray(Expression[]::new), grouping.values().size());
+    }
+
+    /**
+     * The row key, as far as each partition is sorted by it; and columns whose partition values all rows of one share. Runtime
+     * filters leave out segments of a partition, which keeps the order of the others.
+     */
+    @Override
+    public SortOrder[] outputOrdering() {
+        boolean isGrouped = isGrouped();
+        if (isStream || !isKeyed && !isGrouped) {
+            return new SortOrder[0];
+        }
+        Set<String> names = new LinkedHashSet<>(plan().sortedBy());
+        if (isGrouped && plan().grouping() != null) {
+            plan().grouping().fields().stream().filter(field -> field.transform().equals("identity"))
+                .map(field -> field.column().get(0)).filter(List.of(wanted.fieldNames())::contains).forEach(names::add);
+        }
+        return names.stream().map(name -> Expressions.sort(FieldReference.column(name), SortDirection.ASCENDING))
+            .toArray(SortOrder[]::new);
     }
 
     /** Columns by which a runtime filter can skip segments; others would cost a query, and skip nothing. */

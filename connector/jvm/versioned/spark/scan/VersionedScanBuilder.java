@@ -16,6 +16,7 @@ import versioned.spark.protocol.TableRef;
 /** Collects what Spark pushes down to a scan. */
 public final class VersionedScanBuilder extends PushedScanBuilder implements SupportsPushDownLimit, SupportsPushDownTopN,
         SupportsPushDownAggregates {
+    private final boolean isKeyed;
     private final boolean isFiltered;
     private final boolean pushed;
     private Integer limit;
@@ -24,11 +25,13 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
     /**
      * @param schema of the table
      * @param isPartitioned whether the table is
+     * @param isKeyed whether segments are sorted by a row key
      * @param isFiltered whether runtime filters may leave out segments
      */
-    public VersionedScanBuilder(TableRef table, StructType schema, boolean isPartitioned, CaseInsensitiveStringMap options,
-            boolean isFiltered) {
+    public VersionedScanBuilder(TableRef table, StructType schema, boolean isPartitioned, boolean isKeyed,
+            CaseInsensitiveStringMap options, boolean isFiltered) {
         super(table, schema, isPartitioned, options);
+        this.isKeyed = isKeyed;
         this.isFiltered = isFiltered;
         this.pushed = options.getBoolean("pushdown", true);
     }
@@ -74,6 +77,6 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
     @Override
     public Scan build() {
         return aggregates != null ? aggregates
-            : new VersionedScan(table, options, wanted, rowWidth, filters, limit, isPartitioned, isFiltered);
+            : new VersionedScan(table, options, wanted, rowWidth, filters, limit, isPartitioned, isKeyed, isFiltered);
     }
 }
