@@ -158,7 +158,8 @@ class Table:
                 Paths such as ``s.b``, ``l.element.b`` and ``m.value.b`` read only these fields: the
                 column ``s`` is a struct of ``b`` alone. Backticks quote a name with a dot.
             filters: tuples as in ``pyarrow.parquet.read_table``, with Spark's semantics: a list of
-                tuples is an AND, a list of lists an OR of ANDs.
+                tuples is an AND, a list of lists an OR of ANDs. ``("shape", "intersects", (xmin, ymin,
+                xmax, ymax))`` selects shapes whose box has a point in common with another box.
             version: read this version, or tag, in the schema it had.
             timestamp: read the version of this time (UTC if it has no offset).
             prune: False reads all segments; the result is the same.

@@ -69,7 +69,13 @@ from versioned_catalog.log.schemas import (
 )
 from versioned_catalog.log.segment_columns import ColumnFile, Run, SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
+from versioned_catalog.log.segment_table import (
+    CORE,
+    OPTIONAL,
+    check_box_column,
+    check_lists,
+    statistic_type,
+)
 from versioned_catalog.log.state import (
     TableState,
     check_not_keyed,
@@ -311,6 +317,7 @@ def _typed(segments: SegmentSet, schema: Schema) -> SegmentSet:
     """
     base, types = segments.base, {}
     for name, stored in base.types.items():
+        check_box_column(name, stored)
         column_id, _, kind = name.partition(".")
         if column_id.isdecimal() and int(column_id) in schema.ids:
             wanted = statistic_type(kind, held(schema.column(int(column_id))).type)

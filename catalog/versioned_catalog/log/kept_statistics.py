@@ -7,11 +7,18 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.segment_table import statistics_of
+from versioned_catalog.log.segment_table import BOX, statistics_of
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.statistics import ColumnStats, extremes, lower_text, upper_text
+from versioned_catalog.log.statistics import (
+    ColumnStats,
+    corner_texts,
+    extremes,
+    lower_text,
+    upper_text,
+)
 from versioned_catalog.model.arrow import array_of, one_array
 from versioned_catalog.model.narrowing import held
+from versioned_catalog.model.shapes import Box, is_shape
 from versioned_catalog.model.types import Column, DataType, walk
 
 
@@ -42,6 +49,11 @@ def _of_column(state: TableState, column: Column, places: pa.Array) -> Iterator[
         name: one_array(state.segments.statistic(name, held(column), state.schemas).take(places))
         for name in statistics_of(column.type)
     }
+    if is_shape(column.type):
+        edges = (kept[name].to_pylist() for name in BOX)
+        for nulls, *box in zip(kept["nulls"].to_pylist(), *edges, strict=True):
+            yield ColumnStats(nulls, None, *(() if None in box else corner_texts(Box(*box))))
+        return
     for at in range(len(places)):
         inexact = (kept["inexact"][at].as_py() or 0) if "inexact" in kept else 0
         yield ColumnStats(

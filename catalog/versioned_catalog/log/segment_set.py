@@ -446,7 +446,7 @@ class SegmentSet:
         """One statistic of one column over live segments; null where unknown.
 
         Args:
-            name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``.
+            name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``, or of shapes an edge (``BOX``).
             column: a column of the wanted schema; bounds come in its type.
             places: the segments, by their places among the live ones in order; None for all. A column
                 that was not decoded yet is decoded only around them.
@@ -461,7 +461,8 @@ class SegmentSet:
         self, places: pa.Int64Array, name: str, column: Column, schemas: Schemas
     ) -> pa.ChunkedArray:
         """``statistic`` at some places."""
-        key, type_ = f"{column.id}.{name}", segment_table.statistic_type(name, column.type)
+        key = segment_table.statistic_key(column.id, name)
+        type_ = segment_table.statistic_type(name, column.type)
         if column.id in self._places or key not in self._names or self.removed_paths:
             return self.statistic(name, column, schemas).take(places)
         count = scalar_of(self.base.num_rows, pa.int64())
@@ -485,13 +486,16 @@ class SegmentSet:
         self, name: str, column: Column, schemas: Schemas, type_: pa.DataType
     ) -> pa.ChunkedArray:
         """``statistic`` of the live segments in ``base``."""
-        key, place = f"{column.id}.{name}", self._places.get(column.id)
+        key, place = segment_table.statistic_key(column.id, name), self._places.get(column.id)
         sources: list[pa.ChunkedArray] = []
         if key in self._names:
             sources.append(self._of_live(self.base[key]).cast(type_))
         if place is not None:
-            values = self._of_live(segment_table.at_place(self.base[f"statistics.{name}"], place))
-            if name in ("min", "max"):
+            listed, _ = segment_table.BOX.get(name, (name, 0))
+            values = self._of_live(segment_table.at_place(self.base[f"statistics.{listed}"], place))
+            if name in segment_table.BOX:
+                values = segment_table.edges_array(one_array(values), name)
+            elif name in ("min", "max"):
                 versions = self._of_live(self.base["schema_version"])
                 values = segment_table.bounds_array(
                     one_array(values), one_array(versions), column, schemas
@@ -548,14 +552,15 @@ class SegmentSet:
         wide = _is_wide(schema)
         columns = [held(schema.column(column_id)) for column_id in ids]
         stored = [
-            (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
+            (name, column, self._typed(name, column) if wide else None)
             for column in columns
             for name in segment_table.statistics_of(column.type)
             if not wide or self._has_typed(name, column)
         ]
         arrays, fields = self.core.columns, list(self.core.schema)
-        for key, typed, name, column in stored:
+        for name, column, typed in stored:
             arrays.append(self.statistic(name, column, schemas) if typed is None else typed)
+            key = segment_table.statistic_key(column.id, name)
             fields.append(pa.field(key, arrays[-1].type))
         if wide:
             arrays += [self._lists(name, ids) for name in segment_table.LIST_TYPES]
@@ -566,7 +571,7 @@ class SegmentSet:
 
     def _has_typed(self, name: str, column: Column) -> bool:
         """Whether a live segment in ``base`` has a statistic in a column of its own."""
-        key = f"{column.id}.{name}"
+        key = segment_table.statistic_key(column.id, name)
         if key not in self._names:
             return False
         values = self._of_live(self.base[key])
@@ -574,7 +579,7 @@ class SegmentSet:
 
     def _typed(self, name: str, column: Column) -> pa.ChunkedArray:
         type_ = segment_table.statistic_type(name, column.type)
-        stored = self._of_live(self.base[f"{column.id}.{name}"]).cast(type_)
+        stored = self._of_live(self.base[segment_table.statistic_key(column.id, name)]).cast(type_)
         return pa.chunked_array([*stored.chunks, pa.nulls(len(self.tail), type_)], type_)
 
     def _lists(self, name: str, ids: tuple[int, ...]) -> pa.ChunkedArray:

@@ -35,6 +35,7 @@ from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
 from versioned_catalog.model.arrow import array_of, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema_json import Json
+from versioned_catalog.model.shapes import is_shape
 from versioned_catalog.model.types import (
     Column,
     DataType,
@@ -54,6 +55,9 @@ LIST_TYPES = {
 }
 """The statistics, and the types of their elements in lists; bounds are value text."""
 
+BOX = {"xmin": ("min", 0), "ymin": ("min", 1), "xmax": ("max", 0), "ymax": ("max", 1)}
+"""The statistics of shapes, the edges of their box: each is a number of the text of a bound."""
+
 FIELDS = tuple(
     pa.field(f"statistics.{name}", pa.list_(pa.field("element", type_)))
     for name, type_ in LIST_TYPES.items()
@@ -65,9 +69,11 @@ MOST_COLUMNS = 250
 
 
 def stored_statistic(stats: ColumnStats | None, name: str) -> Any:
-    """One statistic as checkpoints store it; None is unknown."""
+    """One statistic as lists store it; of an edge of a box the bound that has it. None is unknown."""
     if stats is None:
         return None
+    if name in BOX:
+        return getattr(stats, BOX[name][0])
     if name == "inexact":
         return stats.min_inexact + 2 * stats.max_inexact
     return getattr(stats, name)
@@ -165,6 +171,8 @@ OPTIONAL = (*OF_OTHERS, "mark", *OF_ROW_IDS)
 
 def statistics_of(type_: DataType) -> tuple[str, ...]:
     """The statistics that columns of a type have."""
+    if is_shape(type_):
+        return ("nulls", *BOX)
     if not is_compared(type_):
         return ("nulls",)
     if is_floating(type_):
@@ -176,7 +184,28 @@ def statistic_type(name: str, type_: DataType) -> pa.DataType:
     """The Arrow type of a statistic of a column."""
     if name in ("nulls", "nans"):
         return pa.int64()
+    if name in BOX:
+        return pa.float64()
     return pa.int8() if name == "inexact" else to_arrow_type(type_)
+
+
+def statistic_key(column_id: int, name: str) -> str:
+    """The name of the column of a checkpoint that holds a statistic."""
+    return f"{_BOX_KEY}{column_id}.{name}" if name in BOX else f"{column_id}.{name}"
+
+
+_BOX_KEY = "box."
+"""Readers that know no boxes ignore columns with such names."""
+
+
+def check_box_column(name: str, type_: pa.DataType) -> None:
+    """Refuse a column of a checkpoint that holds edges of boxes in another type.
+
+    Raises:
+        CorruptTableError: naming it.
+    """
+    if name.startswith(_BOX_KEY) and type_ != pa.float64():
+        raise CorruptTableError(f"the column {name} is not {pa.float64()}")
 
 
 def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
@@ -292,6 +321,8 @@ def statistic_of(
 ) -> pa.Array:
     """One statistic of one column over some segments: see ``SegmentSet.statistic``."""
     values = [stored_statistic(s.record.columns.get(column.id), name) for s in segments]
+    if name in BOX:
+        return edges_array(array_of(values, pa.string()), name)
     if name not in ("min", "max"):
         return array_of(values, LIST_TYPES[name])
     versions = array_of([s.record.schema_version for s in segments], pa.int32())
@@ -316,6 +347,25 @@ def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: S
         typed = parse_texts(of_version, schema.column(column.id).type).cast(target)
         out = pc.coalesce(out, typed)
     return out
+
+
+def edges_array(corners: pa.Array, name: str) -> pa.Array:
+    """An edge of boxes (``BOX``) as doubles, from the texts of the bounds that have it.
+
+    Raises:
+        CorruptTableError: a text is not two numbers.
+    """
+    if corners.null_count == len(corners):
+        return pa.nulls(len(corners), pa.float64())
+    numbers = pc.split_pattern(corners, " ")
+    try:
+        edges = pc.list_element(numbers, BOX[name][1]).cast(pa.float64())
+        is_pair = pc.all(pc.equal(pc.list_value_length(numbers), 2)).as_py()
+        if is_pair and not pc.any(pc.is_nan(edges)).as_py():
+            return edges
+    except pa.ArrowException:
+        pass
+    raise CorruptTableError("a bound of shapes is not a corner of a box: two numbers")
 
 
 _NO_TEXT = pa.nulls(1, pa.string())[0]

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.model.schema_json import Json, check_members, optional
+from versioned_catalog.model.shapes import Box, boxes_of, is_shape
 from versioned_catalog.model.types import (
     Array,
     Column,
@@ -30,7 +31,7 @@ from versioned_catalog.model.types import (
     is_text,
     walk,
 )
-from versioned_catalog.model.value_text import leaf_text
+from versioned_catalog.model.value_text import double_text, leaf_text
 
 Key = bool | int | float | decimal.Decimal | bytes
 """A value of a column; all of one column compare with one another."""
@@ -97,6 +98,12 @@ def upper_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
     return (kept_text[:-1] + _next(kept_text[-1]), True) if kept_text else None
 
 
+def corner_texts(box: Box) -> tuple[str, str]:
+    """The bounds of shapes: the corners of the box around them (FORMAT.md, section 7)."""
+    xmin, ymin, xmax, ymax = map(double_text, box)
+    return f"{xmin} {ymin}", f"{xmax} {ymax}"
+
+
 def _decoded(key: bytes) -> str | None:
     """The text of bytes; None if they are not UTF-8, which Arrow does not check."""
     try:
@@ -116,7 +123,8 @@ class ColumnStats:
     Args:
         nulls: the number of nulls whose parent is not null.
         nans: the number of NaNs; None for a type that is not floating-point.
-        min, max: bounds of the values that are neither null nor NaN, as value text.
+        min, max: bounds of the values that are neither null nor NaN, as value text; of shapes, corners
+            of the box around them.
         min_inexact, max_inexact: whether the bound was cut, so that it may not occur as a value.
     """
 
@@ -253,11 +261,13 @@ class _Running:
     type: DataType
     nulls: int
     nans: int | None
-    range: tuple[Key, Key] | None
+    range: tuple[Key, Key] | None = None
+    box: Box | None = None
+    is_box_known: bool = True
 
     @staticmethod
     def of(type_: DataType) -> _Running:
-        return _Running(type_, 0, 0 if is_floating(type_) else None, None)
+        return _Running(type_, 0, 0 if is_floating(type_) else None)
 
     def update(self, array: pa.Array, parents_null: int) -> None:
         self.nulls += array.null_count - parents_null
@@ -267,8 +277,19 @@ class _Running:
         if batch_range is not None:
             old = self.range or batch_range
             self.range = min(old[0], batch_range[0]), max(old[1], batch_range[1])
+        if is_shape(self.type) and self.is_box_known:
+            self._grow_box(array)
+
+    def _grow_box(self, shapes: pa.StructArray) -> None:
+        boxes = boxes_of(shapes, self.type)
+        self.is_box_known = not boxes.is_unknown.any()
+        around = boxes.around()
+        if around is not None:
+            self.box = around if self.box is None else self.box.joined(around)
 
     def stats(self) -> ColumnStats:
+        if self.box is not None and self.is_box_known:
+            return ColumnStats(self.nulls, None, *corner_texts(self.box))
         if self.range is None:
             return ColumnStats(self.nulls, self.nans)
         low, low_cut = lower_text(self.range[0], self.type) or (None, False)

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.segment_table import BOX
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import has_bounds
 from versioned_catalog.model.arrow import ONE, ZERO, array_of, one_array, repeat, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.shapes import is_shape
 from versioned_catalog.model.sql_literals import to_scalar
 from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import Bucket, parse_transform
@@ -85,6 +87,8 @@ class SegmentBounds:
         return ColumnBounds(self._rows, _zeros(self._rows), None, low, high)
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
+        if is_shape(column.type):
+            return self._boxes(column, above)
         if not is_compared(column.type):
             return _unknown(column, self._rows, self._nulls(column, above))
 
@@ -97,6 +101,20 @@ class SegmentBounds:
 
         return LazyBounds(self._rows, to_arrow_type(column.type), compute)
 
+    def _boxes(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
+        """The bounds of shapes: corners of boxes as structs of x and y."""
+
+        def compute(name: str) -> pa.Array | None:
+            if name == "nulls":
+                return self._nulls(column, above)
+            if name == "nans":
+                return None
+            edges = [edge for edge, (bound, _) in BOX.items() if bound == name]
+            values = [_unless_nan(self._statistic(edge, column)) for edge in edges]
+            return pa.StructArray.from_arrays(values, ["x", "y"])
+
+        return LazyBounds(self._rows, CORNER, compute)
+
     def _nulls(self, column: Column, above: tuple[Column, ...]) -> pa.Array:
         nulls = self._statistic("nulls", column)
         for parent in above:
@@ -108,6 +126,13 @@ class SegmentBounds:
 
 
 _NO_NUMBER = pa.nulls(1, pa.int64())[0]
+
+CORNER = pa.struct([("x", pa.float64()), ("y", pa.float64())])
+"""The type of the bounds of shapes."""
+
+
+def _unless_nan(edges: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_nan(edges), pa.nulls(1, pa.float64())[0], edges)
 
 
 def has_exact_order(column: Column) -> bool:

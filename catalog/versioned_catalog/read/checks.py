@@ -25,6 +25,7 @@ from versioned_catalog.read.filters import (
     AnyOf,
     BoundFilter,
     Comparison,
+    Intersects,
     Not,
     NullSafe,
     NullTest,
@@ -117,8 +118,8 @@ def _pieces(condition: UnboundFilter, zone: tzinfo) -> Pieces:
             yield from (path, " IS NOT NULL")
         case Not(part):
             yield from ("NOT (", *_pieces(part, zone), ")")
-        case TextTest():
-            raise AssertionError("no condition in SQL has a text test")
+        case TextTest() | Intersects():
+            raise AssertionError("no condition in SQL has such a test")
 
 
 def _joined(parts: Sequence[UnboundFilter], word: str, zone: tzinfo) -> Pieces:

@@ -20,6 +20,7 @@ from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
     Comparison,
+    Intersects,
     Not,
     NullSafe,
     NullTest,
@@ -40,6 +41,7 @@ class Form(enum.Enum):
     IS_NULL = "is null"
     IS_NOT_NULL = "is not null"
     IS_NAN = "is nan"
+    INTERSECTS = "intersects"
 
 
 class Logic(enum.Enum):
@@ -78,6 +80,7 @@ OPERATORS: dict[ColumnOperator | Logic, str] = {
     Form.IS_NULL:      "is null     | is_null       | IsNull     | IsNull             | IS_NULL",
     Form.IS_NOT_NULL:  "is not null | is_valid      | IsNotNull  | IsNotNull          | IS_NOT_NULL",
     Form.IS_NAN:       "            | is_nan        |            |                    |",
+    Form.INTERSECTS:   "intersects  |               |            |                    |",
     TextKind.PREFIX:   "            |               | StartsWith | StringStartsWith   | STARTS_WITH",
     TextKind.SUFFIX:   "            |               | EndsWith   | StringEndsWith     | ENDS_WITH",
     TextKind.CONTAINS: "            |               | Contains   | StringContains     | CONTAINS",
@@ -220,6 +223,8 @@ def column_filter(operator: ColumnOperator, path: ColumnPath, value: Any = None)
             return Not(NullTest(path))
         case Form.IS_NAN:
             return Comparison(path, Op.EQ, math.nan)
+        case Form.INTERSECTS:
+            return Intersects(path, value)
 
 
 def parse_filters(filters: Any) -> UnboundFilter | None:
@@ -227,8 +232,9 @@ def parse_filters(filters: Any) -> UnboundFilter | None:
 
     ``[("a", ">", 1), ("b", "in", ["x", "y"])]`` is an AND; a list of such lists is an OR of ANDs. The
     operators are ``= == != <> < <= > >= <=> in "not in"``, and ``is null`` and ``is not null``
-    without a value: ``("a", "is null")``. Fields of structs are named by dotted paths; names that
-    hold dots are put in backticks.
+    without a value: ``("a", "is null")``. ``("shape", "intersects", (xmin, ymin, xmax, ymax))`` is
+    whether the box around a shape has a point in common with another box. Fields of structs are named
+    by dotted paths; names that hold dots are put in backticks.
 
     Args:
         filters: the filter; None and an ``UnboundFilter`` are returned as they are.

@@ -14,8 +14,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.model.arrow import FALSE, NULL, TRUE, ZERO, array_of, one_array, repeat
-from versioned_catalog.model.types import Column
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.arrow import (
+    FALSE,
+    NULL,
+    TRUE,
+    ZERO,
+    array_of,
+    from_numpy,
+    one_array,
+    repeat,
+)
+from versioned_catalog.model.shapes import Box, boxes_of
+from versioned_catalog.model.types import Column, Geography
 from versioned_catalog.read.filters import (
     NEGATION,
     Always,
@@ -24,15 +35,15 @@ from versioned_catalog.read.filters import (
     Compare,
     In,
     IsNull,
+    Leaf,
     Literal,
+    Meets,
     NullSafeEqual,
     Op,
     Or,
     TextKind,
     TextMatch,
 )
-
-Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
 
 ColumnOf = Callable[[int], Any]
 """Returns a column's values by ID: an Array or ChunkedArray of the column's Arrow type."""
@@ -56,7 +67,7 @@ def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanAr
             return functools.reduce(join, (evaluate(part, column_of, rows) for part in parts))
         case Always(value):
             return repeat(value, rows)
-        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch() | Meets():
             return one_array(_leaf_values(bound, column_of(bound.column_id)))
 
 
@@ -75,6 +86,8 @@ def _leaf_values(bound: Leaf, values: Any) -> Any:
             return pc.is_valid(values) if negated else pc.is_null(values)
         case TextMatch(_, kind, text, negated):
             return _negate(_matches_text(values, kind, text), negated)
+        case Meets():
+            return _negate(_meets(one_array(values), bound), bound.negated)
 
 
 def _negate(mask: Any, negated: bool) -> Any:
@@ -143,6 +156,27 @@ def _matches_text(values: Any, kind: TextKind, text: str) -> Any:
             return pc.ends_with(values, pattern=text)
         case TextKind.CONTAINS:
             return pc.match_substring(values, pattern=text)
+
+
+def _meets(shapes: pa.StructArray, bound: Meets) -> pa.BooleanArray:
+    """Which shapes have a box that has a point in common with that of a filter; null for a null.
+
+    Raises:
+        InvalidRequestError: the box of a shape is not known.
+    """
+    boxes = boxes_of(shapes, bound.type)
+    if boxes.is_unknown.any():
+        reason = "its WKB is not understood: it may hold curves, or be damaged"
+        if isinstance(bound.type, Geography) and boxes.has_edges[boxes.is_unknown].any():
+            reason = (
+                "its edges are arcs of great circles, which leave the box of their ends: a GEOGRAPHY "
+                "is compared with a box only if it holds points"
+            )
+        raise InvalidRequestError(
+            f"the column {bound.name} has a shape whose box is not known, so it can't be compared with "
+            f"a box: {reason}; read without this filter, or delete such rows"
+        )
+    return pc.if_else(pc.is_valid(shapes), from_numpy(boxes.intersect(bound.box)), NULL)
 
 
 class Lookup:
@@ -242,7 +276,7 @@ def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.Boolean
             return functools.reduce(join, (may_match(part, bounds_of, count) for part in parts))
         case Always(value):
             return repeat(value is True, count)
-        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch() | Meets():
             bounds = bounds_of(bound.column_id)
             if bounds is None:
                 return repeat(True, count)
@@ -285,6 +319,19 @@ def _leaf(bound: Leaf, bounds: ColumnBounds) -> Any:
             return _where_values(bounds, _starts(bounds, text, negated=negated))
         case TextMatch():
             return _has_values(bounds)
+        case Meets(_, box, negated=negated):
+            return _has_values(bounds) if negated else _where_values(bounds, _overlap(bounds, box))
+
+
+def _overlap(bounds: ColumnBounds, box: Box) -> Any:
+    """Whether a shape inside the bounds may have a point in common with a box; null if unknown."""
+    xmin, ymin, xmax, ymax = (
+        pc.struct_field(corner, axis) for corner in (bounds.min, bounds.max) for axis in (0, 1)
+    )
+    west, east = pc.less_equal(xmin, box.xmax), pc.greater_equal(xmax, box.xmin)
+    in_x = pc.or_(west, east) if box.crosses else pc.and_(west, east)
+    in_y = pc.and_(pc.less_equal(ymin, box.ymax), pc.greater_equal(ymax, box.ymin))
+    return pc.and_(in_x, in_y)
 
 
 def _has_nulls(bounds: ColumnBounds) -> Any:
@@ -415,6 +462,8 @@ def all_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.Boolean
         case IsNull() | NullSafeEqual():  # never null
             return _none(replace(bound, negated=not bound.negated), bounds_of, count)
         case In(has_null=True, negated=True):  # never true
+            return repeat(False, count)
+        case Meets():  # the box of a segment may meet a box that none of its shapes meets
             return repeat(False, count)
         case Compare() | In() | TextMatch():
             no_nulls = _none(IsNull(bound.column_id), bounds_of, count)

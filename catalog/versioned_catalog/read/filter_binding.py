@@ -24,6 +24,7 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.model.arrow import Stored, to_arrow_type
 from versioned_catalog.model.calendars import temporal
+from versioned_catalog.model.shapes import Box
 from versioned_catalog.model.tokens import clip, clip_repr
 from versioned_catalog.model.type_text import ColumnPath, has_surrogate, render_path, render_type
 from versioned_catalog.model.types import (
@@ -34,6 +35,8 @@ from versioned_catalog.model.types import (
     DataType,
     Decimal,
     Family,
+    Geography,
+    Geometry,
     LeafType,
     NestedType,
     family,
@@ -51,8 +54,10 @@ from versioned_catalog.read.filters import (
     Compare,
     Comparison,
     In,
+    Intersects,
     IsNull,
     Literal,
+    Meets,
     Not,
     NullSafe,
     NullSafeEqual,
@@ -345,6 +350,8 @@ def _bind(unbound: UnboundFilter, column_at: ColumnAt, *, negated: bool) -> Boun
             return _bind_one_of(path, column_at(path), values, negated=negated)
         case TextTest(path, kind, text):
             return _bind_text(path, column_at(path), kind, text, negated=negated)
+        case Intersects(path, box):
+            return _bind_box(path, column_at(path), box, negated=negated)
 
 
 def _bind_comparison(path: ColumnPath, column: Column, op: Op, operand: Any) -> BoundFilter:
@@ -420,6 +427,42 @@ def _bind_text(
     if not is_text(column.type) or not isinstance(text, str | None):
         _refuse(path, column, text)
     return Always(None) if text is None else TextMatch(column.id, kind, text, negated)
+
+
+def _bind_box(path: ColumnPath, column: Column, value: Any, *, negated: bool) -> BoundFilter:
+    name = render_path(path)
+    if not isinstance(column.type, Geometry | Geography):
+        raise InvalidRequestError(
+            f"the column {name} of type {clip(render_type(column.type))} has no shapes, so it can't be "
+            "compared with a box; name a column of type GEOMETRY or GEOGRAPHY"
+        )
+    box = _box(value)
+    is_round = isinstance(column.type, Geography)
+    if box is None or box.ymin > box.ymax or (box.crosses and not is_round):
+        raise InvalidRequestError(
+            f"{clip_repr(value)} is no box for the column {name} of type {render_type(column.type)}; "
+            "give four numbers (xmin, ymin, xmax, ymax), the least first"
+            + (
+                ", except that xmin is above xmax in a box across the antimeridian"
+                if is_round
+                else ""
+            )
+        )
+    return Meets(column.id, box, column.type, name, negated)
+
+
+def _box(value: Any) -> Box | None:
+    """The box of four numbers; None for anything else, or if one is NaN."""
+    if not isinstance(value, list | tuple) or len(value) != 4:
+        return None
+    try:
+        numbers = [plain(number) for number in value]
+    except (ValueError, OverflowError):
+        return None
+    if not all(map(_is_number, numbers)):
+        return None
+    box = Box(*map(_to_double, numbers))
+    return None if any(map(math.isnan, box)) else box
 
 
 def _literal_value(path: ColumnPath, column: Column, operand: Any) -> Any:

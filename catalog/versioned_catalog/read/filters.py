@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from versioned_catalog.model.arrow import Stored, array_of
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.shapes import Box
 from versioned_catalog.model.tokens import sql_string
 from versioned_catalog.model.type_text import ColumnPath
+from versioned_catalog.model.types import Geography, Geometry
 
 
 class Op(enum.Enum):
@@ -103,6 +105,14 @@ class TextTest:
 
 
 @dataclass(frozen=True, slots=True)
+class Intersects:
+    """Whether the box of a shape has a point in common with another box; false if it has none."""
+
+    path: ColumnPath
+    box: Any
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """AND; true without parts."""
 
@@ -123,7 +133,9 @@ class Not:
     part: UnboundFilter
 
 
-UnboundFilter = Comparison | NullSafe | OneOf | NullTest | TextTest | AllOf | AnyOf | Not
+UnboundFilter = (
+    Comparison | NullSafe | OneOf | NullTest | TextTest | Intersects | AllOf | AnyOf | Not
+)
 
 
 # Bound filters: columns by ID, literals of the columns' types.
@@ -198,6 +210,24 @@ class TextMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Meets:
+    """Whether the box of a shape has a point in common with another box; null if the column is.
+
+    It is false for a shape without points. A shape whose box is not known is an error.
+
+    Args:
+        type: the column's type.
+        name: the column, for the error.
+    """
+
+    column_id: int
+    box: Box
+    type: Geometry | Geography
+    name: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """AND; true without parts."""
 
@@ -218,7 +248,10 @@ class Always:
     value: bool | None
 
 
-BoundFilter = Compare | NullSafeEqual | In | IsNull | TextMatch | And | Or | Always
+Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch | Meets
+"""A bound filter of one column."""
+
+BoundFilter = Leaf | And | Or | Always
 
 
 def columns_of(bound: BoundFilter) -> frozenset[int]:
@@ -228,7 +261,7 @@ def columns_of(bound: BoundFilter) -> frozenset[int]:
             return frozenset().union(*map(columns_of, parts))
         case Always():
             return frozenset()
-        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch() | Meets():
             return frozenset((bound.column_id,))
 
 
@@ -243,7 +276,7 @@ def filter_on(bound: BoundFilter, columns: Container[int]) -> BoundFilter | None
             return None if None in projected else Or(kept)
         case Always():
             return bound
-        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch() | Meets():
             return bound if bound.column_id in columns else None
 
 
@@ -270,6 +303,9 @@ def render_filter(bound: BoundFilter, schema: Schema) -> str:
         case TextMatch(column_id, kind, text, negated):
             call = f"{kind.value}({_name(column_id, schema)}, {sql_string(text)})"
             return _not(call, negated=negated)
+        case Meets(column_id, box):
+            call = f"intersects({_name(column_id, schema)}, {', '.join(map(str, box))})"
+            return _not(call, negated=bound.negated)
         case And(parts):
             return " AND ".join(_inner(part, schema) for part in parts) or "TRUE"
         case Or(parts):

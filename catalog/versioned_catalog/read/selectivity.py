@@ -23,6 +23,7 @@ from versioned_catalog.read.filters import (
     In,
     IsNull,
     Literal,
+    Meets,
     NullSafeEqual,
     Op,
     Or,
@@ -102,9 +103,11 @@ UNKNOWN = Spread(0, None, None, None, 0)
 def _spread(bounds: ColumnBounds, analyzed: AnalyzedColumn | None) -> Spread:
     rows = pc.sum(bounds.rows).as_py() or 0
     nulls = pc.sum(bounds.nulls).as_py() or 0
-    low, high = bounds.min.drop_null(), bounds.max.drop_null()
     missing = _clamped(nulls / rows) if rows else 0.0
     counted = None if analyzed is None else analyzed.among(max(1, rows - nulls))
+    if pa.types.is_struct(bounds.type):  # boxes
+        return Spread(missing, None, None, counted, 0)
+    low, high = bounds.min.drop_null(), bounds.max.drop_null()
     if not len(low) or not len(high):
         return Spread(missing, None, None, counted, 0)
     least, greatest = extreme_of(low, False), extreme_of(high, True)
@@ -166,7 +169,7 @@ def share(bound: BoundFilter, spread_of: SpreadOf) -> float:
             spread = spread_of(column_id)
             among = _clamped(sum(_compared(spread, Op.EQ, value) for value in values))
             return (1 - spread.nulls) * (1 - among if negated else among)
-        case TextMatch(column_id, _, _, negated):
+        case TextMatch(column_id, negated=negated) | Meets(column_id, negated=negated):
             return (1 - spread_of(column_id).nulls) * (1 - EQUAL if negated else EQUAL)
 
 
@@ -192,7 +195,9 @@ _ABOVE, _BELOW = (Op.GT, Op.GE), (Op.LT, Op.LE)
 
 def _share_of_all(parts: Sequence[BoundFilter], spread_of: SpreadOf) -> float:
     ranges: dict[int, tuple[float, float]] = {}
-    compared = {part.column_id for part in parts if isinstance(part, Compare | In | TextMatch)}
+    compared = {
+        part.column_id for part in parts if isinstance(part, Compare | In | TextMatch | Meets)
+    }
     product, guessed = 1.0, 1.0
     for part in parts:
         match part:
@@ -224,7 +229,7 @@ def _is_guessed(bound: BoundFilter, spread_of: SpreadOf) -> bool:
             return any(_is_guessed(part, spread_of) for part in parts)
         case Compare(column_id) | NullSafeEqual(column_id) | In(column_id):
             return spread_of(column_id).distinct is None
-        case TextMatch():
+        case TextMatch() | Meets():
             return True
         case IsNull() | Always():
             return False
