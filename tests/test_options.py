@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyspark_versioned.options import parse_options
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.stream_options import stream_settings, wanted_changes
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
+from versioned_catalog.read.filters import Intersects
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
 
@@ -201,6 +203,14 @@ def test_the_documentation_shows_every_option() -> None:
 def test_every_honoured_option_has_a_type() -> None:
     assert [o.name for o in OPTIONS if bool(o.type) != bool(o.path | o.named)] == []
     assert [o.name for o in OPTIONS if o.values and not all(v in o.type for v in o.values)] == []
+
+
+def test_a_box_is_a_column_and_four_numbers() -> None:
+    box = parse_options({"path": "/t", "BOX": " `a:b`.g : -1.5, 2,1e3 ,Infinity"}).box
+    assert box == Intersects(("a:b", "g"), (-1.5, 2.0, 1000.0, math.inf))
+    for text in ("1,2,3,4", "g:1,2,3", "g:1,2,3,x", ":1,2,3,4", "g"):
+        with pytest.raises(InvalidRequestError, match="must be a column and four numbers"):
+            parse_options({"path": "/t", "box": text})
 
 
 def meaning(options: dict[str, str]) -> tuple[object, ...]:

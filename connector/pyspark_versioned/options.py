@@ -26,6 +26,7 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.model.keys import split_names
 from versioned_catalog.model.partitioning import split_fields, split_outside
 from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.read.filters import Intersects
 from versioned_catalog.storage.text import parse_json
 from versioned_catalog.write.retry import batch_of
 
@@ -55,6 +56,7 @@ class Options:
         warehouse: the folder of a warehouse, or None.
         version, timestamp: which snapshot to read.
         columns: the columns to read, or None for all.
+        box: which shapes to read; None for all rows.
         merge_schema: whether a write adds columns that the table does not have, and widens types; None
             for the table's ``schema_mode``.
         overwrite_schema: whether an overwrite replaces the table by one with the columns of the frame.
@@ -82,6 +84,7 @@ class Options:
     version: int | str | None = None
     timestamp: datetime | None = None
     columns: tuple[str, ...] | None = None
+    box: Intersects | None = None
     merge_schema: bool | None = None
     overwrite_schema: bool = False
     partition_by: tuple[str, ...] | None = None
@@ -142,6 +145,7 @@ def parse_options(options: Mapping[str, str], use: Use | None = None, table: str
         version=None if values["versionasof"] is None else version_or_tag(values["versionasof"]),
         timestamp=None if values["timestampasof"] is None else _instant(values["timestampasof"]),
         columns=None if values["columns"] is None else _names(values["columns"]),
+        box=None if values["box"] is None else parse_box(values["box"]),
         merge_schema=_flag("mergeSchema", values["mergeschema"]),
         overwrite_schema=_flag("overwriteSchema", values["overwriteschema"]) is True,
         partition_by=None if values["partitionby"] is None else _fields(values["partitionby"]),
@@ -197,6 +201,25 @@ def parse_overflow(text: str | None) -> str:
     raise InvalidRequestError(
         f"onOverflow is {text!r}; it must be error or null", condition="INVALID_OPTION"
     )
+
+
+def parse_box(text: str) -> Intersects:
+    """The option ``box``: ``column:xmin,ymin,xmax,ymax``.
+
+    Raises:
+        InvalidRequestError: it has another form.
+    """
+    name, _, numbers = text.rpartition(":")
+    try:
+        edges = tuple(map(float, numbers.split(",")))
+    except ValueError:
+        edges = ()
+    if len(edges) != 4 or not name.strip():
+        raise InvalidRequestError(
+            f"box is {text!r}; it must be a column and four numbers, as in place:13.0,52.3,13.8,52.7",
+            condition="INVALID_OPTION",
+        )
+    return Intersects(parse_path(name.strip()), edges)
 
 
 def _instant(text: str) -> datetime:

@@ -67,6 +67,7 @@ class VersionedReader(DataSourceReader):
         parts: the snapshots, each with the wanted columns as it has them.
         shape: the Arrow schema that Spark expects of every batch.
         table: the table's name in errors.
+        where: the filter of the rows; None for all.
     """
 
     def __init__(
@@ -75,12 +76,13 @@ class VersionedReader(DataSourceReader):
         parts: Sequence[Part],
         shape: pa.Schema,
         table: str,
+        where: BoundFilter | None = None,
     ) -> None:
         self._location: Location = store.location
         self._columns = parts[0][1] if parts else ()
         self._shape = shape
         self._table = table
-        self._where: tuple[BoundFilter, ...] = ()
+        self._where: tuple[BoundFilter, ...] = () if where is None else (where,)
         self._planning: tuple[Store, Sequence[Part]] | None = (store, parts)
 
     def __getstate__(self) -> dict[str, Any]:

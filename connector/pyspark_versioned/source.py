@@ -41,7 +41,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.observe.tracing import span
 from versioned_catalog.read.metadata_columns import feed_columns, nullable
-from versioned_catalog.read.scan_columns import resolve
+from versioned_catalog.read.scan_columns import bind_filters, resolve
 
 _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
 
@@ -100,11 +100,19 @@ class VersionedDataSource(DataSource):
         self._check(Use.READ)
         table, state = self._snapshot()
         versions = changes_asked(self._parsed.stream, table, state.version)
+        if versions is not None and self._parsed.box is not None:
+            raise InvalidRequestError(
+                f"{table.name}: a read of changes has no option box; filter it by other columns, or use "
+                "Table.changes(filters=...) in Python",
+                condition="NOT_SUPPORTED",
+            )
         if versions is not None:
             return reader_of(changes_of(table, versions, schema), schema, table.name)
         columns = project(schema, state.seen.schema, table.name, carried_columns(state))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
-        return kind(table.store, [(state, columns)], arrow_schema(schema), table.name)
+        with naming_table(table.name):
+            where = bind_filters(self._parsed.box, state.known, state)
+        return kind(table.store, [(state, columns)], arrow_schema(schema), table.name, where)
 
     def _takes_filters(self) -> bool:
         """Whether to take filters that Spark pushes down.

@@ -153,6 +153,31 @@ def test_a_box_is_found_by_the_id_of_its_column(tmp_path: Path) -> None:
     assert ids(table.snapshot(10), NEAR) == [3, 4, 203]
 
 
+def test_changes_keyed_tables_and_branches_take_boxes(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(table, [(1, point(3, 3)), (2, point(9, 9)), (3, None)]))
+    table.delete([("id", ">", 0)])
+    changes = table.changes(0, columns=["id"], filters=[NEAR]).to_arrow().to_pylist()
+    assert [(row["id"], row["_change_type"]) for row in changes] == [(1, "insert"), (1, "delete")]
+
+    keyed = Catalog(tmp_path).create_table("k", "id BIGINT, g GEOMETRY(4326)", primary_key=["id"])
+    keyed.append(rows(keyed, [(1, point(3, 3)), (2, point(9, 9))]))
+    keyed.append(rows(keyed, [(1, point(50, 50)), (2, point(4, 4))]))
+    assert ids(keyed, NEAR) == ids(keyed, NEAR, prune=False) == [2]
+
+    places(table)
+    table.create_branch("dev")
+    branch = table.branch("dev")
+    branch.append(rows(branch, [(70, point(4, 4))]))
+    assert ids(branch, NEAR) == [3, 4, 70, 203]
+    table.merge_branch("dev")
+    assert ids(table, NEAR) == [3, 4, 70, 203]
+    assert table.scan(filters=[("g", "intersects", (50, 50, 60, 60))]).report().pruned == 11
+    clone = Catalog(tmp_path).clone_table("c", "t")
+    assert clone.scan(filters=[NEAR]).report().pruned == 8
+    assert ids(clone, NEAR) == [3, 4, 70, 203]
+
+
 def test_a_void_column_that_becomes_a_shape_has_boxes_from_then_on(tmp_path: Path) -> None:
     table = new_table(tmp_path, "id BIGINT, g VOID")
     table.append(pa.table({"id": pa.array([1], pa.int64())}))

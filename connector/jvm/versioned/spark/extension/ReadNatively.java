@@ -23,7 +23,7 @@ public final class ReadNatively extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (node instanceof DataSourceV2Relation relation && SparkPython.isSource(relation.table())
-                && !TableOptions.isPython(relation.options())) {
+                && !TableOptions.isPython(relation.options()) && !relation.options().containsKey(TableOptions.BOX)) {
             return nativeRelation(relation);
         }
         return Optional.empty();

@@ -33,6 +33,9 @@ public final class TableOptions {
     /** The column that says what each row is, of a write that applies changes. */
     public static final String CHANGE_COLUMN = "changeColumn";
 
+    /** The option of a read that only Python carries out: which shapes. */
+    public static final String BOX = "box";
+
     private static final String OF_SPARK = "__";
     private static final String IO = "spark.versioned.io";
     private static final int REMEMBERED = 64;
