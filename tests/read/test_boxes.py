@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 import wkb
-from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog import Catalog, CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
 from versioned_catalog.log.kept_statistics import kept_statistics
+from versioned_catalog.log.segment_table import edges_array
 from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.model.arrow import to_arrow_schema
 from wkb import Shape, line, point
@@ -113,6 +114,7 @@ def test_boxes_stay_through_folds_checkpoints_and_lists(tmp_path: Path) -> None:
 EDGES = ("xmin", "ymin", "xmax", "ymax")
 
 
+@pytest.mark.thorough
 def test_boxes_of_a_table_with_very_many_columns_are_kept(tmp_path: Path) -> None:
     more = ", ".join(f"c{n} INT" for n in range(250))
     table = new_table(tmp_path, f"id BIGINT, g GEOMETRY(4326), {more}")
@@ -124,6 +126,7 @@ def test_boxes_of_a_table_with_very_many_columns_are_kept(tmp_path: Path) -> Non
     assert edges == [[3], [-7], [3], [-7]]
 
 
+@pytest.mark.thorough
 def test_each_way_to_change_rows_keeps_boxes(tmp_path: Path) -> None:
     table = places(new_table(tmp_path))
     table.delete([NEAR])
@@ -139,6 +142,7 @@ def test_each_way_to_change_rows_keeps_boxes(tmp_path: Path) -> None:
     assert table.maintenance.verify(deep=True).findings == ()
 
 
+@pytest.mark.thorough
 def test_a_box_is_found_by_the_id_of_its_column(tmp_path: Path) -> None:
     table = places(new_table(tmp_path))
     table.pin_schema("old")
@@ -153,6 +157,7 @@ def test_a_box_is_found_by_the_id_of_its_column(tmp_path: Path) -> None:
     assert ids(table.snapshot(10), NEAR) == [3, 4, 203]
 
 
+@pytest.mark.thorough
 def test_changes_keyed_tables_and_branches_take_boxes(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(table, [(1, point(3, 3)), (2, point(9, 9)), (3, None)]))
@@ -178,6 +183,7 @@ def test_changes_keyed_tables_and_branches_take_boxes(tmp_path: Path) -> None:
     assert ids(clone, NEAR) == [3, 4, 70, 203]
 
 
+@pytest.mark.thorough
 def test_a_void_column_that_becomes_a_shape_has_boxes_from_then_on(tmp_path: Path) -> None:
     table = new_table(tmp_path, "id BIGINT, g VOID")
     table.append(pa.table({"id": pa.array([1], pa.int64())}))
@@ -227,6 +233,13 @@ def test_a_shape_that_is_not_understood_is_an_error_and_no_lost_row(tmp_path: Pa
 def test_what_is_no_box_is_refused(tmp_path: Path, filter_: Any, reason: str) -> None:
     with pytest.raises(InvalidRequestError, match=reason):
         new_table(tmp_path).scan(filters=[filter_])
+
+
+@pytest.mark.parametrize("text", ["", "1", "1 2 3", "1  2", "a b", "NaN 1", "1 NaN"])
+def test_a_damaged_corner_is_corrupt(text: str) -> None:
+    corners = pa.array(["1 2", text])
+    with pytest.raises(CorruptTableError, match="not a corner of a box"):
+        [edges_array(corners, edge) for edge in ("xmin", "ymin")]
 
 
 def expected(model: Sequence[Row], box: tuple[float, float, float, float]) -> list[int]:
