@@ -2,8 +2,10 @@ package versioned.spark.internals;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapred.JobConf;
+import org.apache.parquet.hadoop.ParquetInputFormat;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.reflect.ClassTag$;
 
@@ -15,21 +17,23 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
     private final Broadcast<SerializableConfiguration> scan;
     private final String columns;
     private final boolean filtered;
+    private final boolean extracts;
     private transient SerializableConfiguration value;
 
     /**
-     * @param columns as Spark's schema in JSON
+     * @param columns of the files
      * @param filtered whether Spark adds a filter to the configuration of each file
      */
-    GroupConfiguration(Broadcast<SerializableConfiguration> scan, String columns, boolean filtered) {
+    GroupConfiguration(Broadcast<SerializableConfiguration> scan, StructType columns, boolean filtered) {
         super(scan.id(), ClassTag$.MODULE$.apply(SerializableConfiguration.class));
         this.scan = scan;
-        this.columns = columns;
+        this.columns = columns.json();
         this.filtered = filtered;
+        this.extracts = VariantFields.isAnyAsked(columns);
     }
 
     /** That of a scan for another group. */
-    GroupConfiguration of(String otherColumns) {
+    GroupConfiguration of(StructType otherColumns) {
         return new GroupConfiguration(scan, otherColumns, filtered);
     }
 
@@ -40,6 +44,10 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
             Configuration hadoop = filtered ? new Configuration(scan.value().value()) : new JobConf(scan.value().value());
             hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), columns);
             hadoop.set("org.apache.spark.sql.parquet.row.attributes", columns);
+            if (extracts) {
+                hadoop.setClassLoader(VariantReadSupport.class.getClassLoader());
+                hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, VariantReadSupport.class.getName());
+            }
             value = new SerializableConfiguration(hadoop);
         }
         return value;

@@ -82,7 +82,7 @@ public final class SparkParquetReading {
         private Source(SparkParquetReading reading, StructType columns, StructType constants, Filter[] filters) {
             this.settings = reading.settings;
             this.conf = reading.conf;
-            this.hadoop = new GroupConfiguration(reading.hadoop, columns.json(), filters.length > 0);
+            this.hadoop = new GroupConfiguration(reading.hadoop, columns, filters.length > 0);
             this.columns = columns;
             this.constants = constants;
             this.filters = filters;
@@ -91,7 +91,7 @@ public final class SparkParquetReading {
         private Source(Source other, StructType columns) {
             this.settings = other.settings;
             this.conf = other.conf;
-            this.hadoop = other.hadoop.of(columns.json());
+            this.hadoop = other.hadoop.of(columns);
             this.columns = columns;
             this.constants = other.constants;
             this.filters = other.filters;

@@ -17,11 +17,16 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
+import versioned.spark.internals.ExtractedReads;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
+import versioned.spark.internals.VariantFields;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Terms;
 
@@ -152,10 +157,10 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         List<Way> ways = new ArrayList<>();
         SparkParquetReading reading = plan.isAnyNative() ? parquet.get() : null;
         for (ReadGroup group : plan.groups()) {
-            ways.add(group instanceof NativeGroup found ? way(table, reading, found, filters) : null);
+            ways.add(group instanceof NativeGroup found ? way(table, reading, found, wanted, filters) : null);
         }
         return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), merged(table, plan, wanted, filters, reading),
-            plan.pythonFactory(wanted));
+            ExtractedReads.of(plan.pythonFactory(VariantFields.whole(wanted)), wanted));
     }
 
     private static MergedSegments merged(TableRef table, ScanPlan plan, StructType wanted, List<Predicate> filters,
@@ -163,16 +168,16 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         if (plan.merges().isEmpty()) {
             return null;
         }
-        Way[] keys = plan.keyGroups().stream().map(group -> way(table, reading, group, filters)).toArray(Way[]::new);
-        Way[] joint = plan.jointGroups().stream().map(group -> way(table, reading, group, List.of())).toArray(Way[]::new);
+        Way[] keys = plan.keyGroups().stream().map(group -> way(table, reading, group, new StructType(), filters))
+            .toArray(Way[]::new);
+        Way[] joint = plan.jointGroups().stream().map(group -> way(table, reading, group, wanted, List.of()))
+            .toArray(Way[]::new);
         return MergedSegments.of(plan, wanted.size(), keys, joint, reading.hadoop());
     }
 
-    private static Way way(TableRef table, SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {
-        StructType constants = new StructType();
-        for (ConstantColumn column : group.constants()) {
-            constants = constants.add(column.name(), column.type());
-        }
+    /** @param wanted the columns of the rows; only the fields of variants that are asked of them count */
+    private static Way way(TableRef table, SparkParquetReading reading, NativeGroup group, StructType wanted,
+            List<Predicate> filters) {
         Map<String, List<String>> names = new HashMap<>();
         for (PhysicalName name : group.names()) {
             names.put(Terms.key(name.column()), name.physical());
@@ -180,17 +185,31 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         List<Predicate> inFile = filters.isEmpty() ? List.of()
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         int position = group.readSchema().size();
-        SparkParquetReading.Source source = reading.source(group.readSchema(), group.rowPosition(), constants, inFile);
-        Way way = new Way(source, source.factory(), group.order(), narrowed(table, group), RowNumbers.of(group), position,
-            position + (group.rowPosition() ? 1 : 0) + constants.size(),
-            group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop(), null);
+        int first = position + (group.rowPosition() ? 1 : 0);
+        StructField[] columns = group.readSchema().fields().clone();
+        StructField[] constants = group.constants().stream()
+            .map(column -> new StructField(column.name(), column.type(), true, Metadata.empty())).toArray(StructField[]::new);
+        for (int i = 0; i < wanted.size(); i++) {
+            int at = group.order()[i];
+            if (at < position) {
+                columns[at] = VariantFields.asked(columns[at], wanted.fields()[i]);
+            } else if (at >= first) {
+                constants[at - first] = VariantFields.asked(constants[at - first], wanted.fields()[i]);
+            }
+        }
+        SparkParquetReading.Source source = reading.source(new StructType(columns), group.rowPosition(),
+            new StructType(constants), inFile);
+        Way way = new Way(source, source.factory(), group.order(), narrowed(table, group, wanted), RowNumbers.of(group), position,
+            first + constants.length, group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop(), null);
         return group.rowPosition() ? way.with(way.withoutPositions()) : way;
     }
 
-    private static Narrowing[] narrowed(TableRef table, NativeGroup group) {
+    private static Narrowing[] narrowed(TableRef table, NativeGroup group, StructType wanted) {
         Narrowing[] narrowed = new Narrowing[group.order().length];
         for (NarrowedColumn column : group.narrowed()) {
-            narrowed[column.index()] = Narrowing.of(table, column);
+            DataType asked = wanted.fields()[column.index()].dataType();
+            narrowed[column.index()] = Narrowing.of(table, new NarrowedColumn(column.index(), column.name(),
+                VariantFields.asked(column.stored(), asked), VariantFields.asked(column.shown(), asked)));
         }
         return narrowed;
     }

@@ -36,6 +36,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.HadoopFolders;
 import versioned.spark.internals.Metric;
 import versioned.spark.internals.SparkParquetReading;
+import versioned.spark.internals.VariantFields;
 import versioned.spark.protocol.Grouping;
 import versioned.spark.protocol.PlanScan;
 import versioned.spark.protocol.StreamRef;
@@ -51,7 +52,8 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
         SupportsReportOrdering, SupportsRuntimeV2Filtering {
     private final TableRef table;
     private final CaseInsensitiveStringMap options;
-    private final StructType wanted;
+    private final StructType shown;
+    private final StructType wanted; // the columns that are shown, with whole variants
     private final int rowWidth;
     private final List<Predicate> filters;
     private final Integer limit;
@@ -68,22 +70,29 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private boolean isStream;
 
     /**
+     * @param shown the columns, with fields of variants in place of those of which only these are asked
      * @param rowWidth the size of a row of all columns, by Spark's defaults for their types
      * @param isKeyed whether segments are sorted by a row key
      */
-    VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, int rowWidth,
+    VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType shown, int rowWidth,
             List<Predicate> filters, Integer limit, boolean isPartitioned, boolean isKeyed,
             boolean isFiltered) {
         this.table = table;
         this.options = options;
-        this.wanted = wanted;
+        this.shown = shown;
+        this.wanted = VariantFields.whole(shown);
         this.rowWidth = rowWidth;
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isPartitioned = isPartitioned;
         this.isKeyed = isKeyed;
         this.isFiltered = isFiltered;
-        this.isNative = !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop());
+        this.isNative = isNative(table, options);
+    }
+
+    /** Whether Spark reads what it can read exactly. */
+    static boolean isNative(TableRef table, CaseInsensitiveStringMap options) {
+        return !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop());
     }
 
     private synchronized ScanPlan plan() {
@@ -115,7 +124,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
 
     @Override
     public StructType readSchema() {
-        return wanted;
+        return shown;
     }
 
     @Override
@@ -133,7 +142,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     public Statistics estimateStatistics() {
         boolean isEstimated = !isWhole() && !SQLConf.get().cboEnabled(); // which estimates filters by itself
         long rows = isEstimated ? plan().matchingRows() : plan().rows();
-        return new ScanStatistics(table, wanted, filters, rows, ScanStatistics.size(plan(), rows, wanted, rowWidth));
+        return new ScanStatistics(table, wanted, filters, rows, ScanStatistics.size(plan(), rows, shown, rowWidth));
     }
 
     /** By partition values, if Spark is set to use them and they are those of all rows of a task. */
@@ -220,7 +229,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     @Override
     public synchronized PartitionReaderFactory createReaderFactory() {
         if (factory == null) { // adaptive execution calls this twice
-            factory = SegmentReaderFactory.of(table, plan(), wanted, isWhole() ? List.of() : filters,
+            factory = SegmentReaderFactory.of(table, plan(), shown, isWhole() ? List.of() : filters,
                 () -> SparkParquetReading.of(table.hadoop()));
         }
         return factory;
@@ -229,7 +238,8 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     @Override
     public String description() {
         return getClass().getSimpleName() + " " + TableRefs.label(table) + " " + ways() + ", pruned: " + (plan().live() - segments().size())
-            + " of " + plan().live() + ", filters: " + filters + (limit == null ? "" : ", limit: " + limit);
+            + " of " + plan().live() + ", filters: " + filters + (limit == null ? "" : ", limit: " + limit)
+            + (shown == wanted ? "" : ", extracted: " + VariantFields.text(shown));
     }
 
     private String ways() {
@@ -241,13 +251,13 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedScan scan && getClass() == scan.getClass() && TableRefs.identity(table).equals(TableRefs.identity(scan.table)) && wanted.equals(scan.wanted)
+        return other instanceof VersionedScan scan && getClass() == scan.getClass() && TableRefs.identity(table).equals(TableRefs.identity(scan.table)) && shown.equals(scan.shown)
             && filters.equals(scan.filters) && Objects.equals(limit, scan.limit) && isNative == scan.isNative
             && Objects.equals(kept, scan.kept) && runtimeFilters.equals(scan.runtimeFilters);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(TableRefs.identity(table), wanted, filters, limit);
+        return Objects.hash(TableRefs.identity(table), shown, filters, limit);
     }
 }

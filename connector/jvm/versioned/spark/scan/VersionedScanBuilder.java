@@ -2,6 +2,7 @@ package versioned.spark.scan;
 
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -9,18 +10,22 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
+import org.apache.spark.sql.connector.read.SupportsPushDownVariantExtractions;
+import org.apache.spark.sql.connector.read.VariantExtraction;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.VariantFields;
 import versioned.spark.protocol.TableRef;
 
 /** Collects what Spark pushes down to a scan. */
 public final class VersionedScanBuilder extends PushedScanBuilder implements SupportsPushDownLimit, SupportsPushDownTopN,
-        SupportsPushDownAggregates {
+        SupportsPushDownAggregates, SupportsPushDownVariantExtractions {
     private final boolean isKeyed;
     private final boolean isFiltered;
     private final boolean pushed;
     private Integer limit;
     private Scan aggregates;
+    private List<VariantExtraction> extractions = List.of();
 
     /**
      * @param schema of the table
@@ -75,8 +80,23 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
     }
 
     @Override
+    public boolean supportsDeferCastError() {
+        return true;
+    }
+
+    /** Fields of variants are extracted where Spark's Parquet reader then reads less of a file. */
+    @Override
+    public boolean[] pushVariantExtractions(VariantExtraction[] asked) {
+        boolean[] accepted = pushed && VersionedScan.isNative(table, options) ? VariantFields.accepted(asked)
+            : new boolean[asked.length];
+        extractions = IntStream.range(0, asked.length).filter(i -> accepted[i]).mapToObj(i -> asked[i]).toList();
+        return accepted;
+    }
+
+    @Override
     public Scan build() {
+        StructType shown = VariantFields.extracted(wanted, extractions);
         return aggregates != null ? aggregates
-            : new VersionedScan(table, options, wanted, rowWidth, filters, limit, isPartitioned, isKeyed, isFiltered);
+            : new VersionedScan(table, options, shown, rowWidth, filters, limit, isPartitioned, isKeyed, isFiltered);
     }
 }
