@@ -321,12 +321,21 @@ NAMES = ("a", "b", "c", "d e", "é")
 
 
 def value_of(draw: random.Random, depth: int = 2) -> Any:
-    kinds = [lambda: draw.randrange(-9, 9), lambda: draw.choice(("x", "1", "2020-02-02", "é"))]
-    kinds += [lambda: None, lambda: draw.random() < 0.5, lambda: draw.choice((0.5, 1e30, -2.25))]
-    if depth:
-        kinds += [lambda: [value_of(draw, depth - 1) for _ in range(draw.randrange(3))]]
-        kinds += [lambda: {n: value_of(draw, depth - 1) for n in draw.sample(NAMES, 3)}] * 3
-    return draw.choice(kinds)()
+    match draw.randrange(9 if depth else 5):
+        case 0:
+            return draw.randrange(-9, 9)
+        case 1:
+            return draw.choice(("x", "1", "2020-02-02", "é"))
+        case 2:
+            return None
+        case 3:
+            return draw.random() < 0.5
+        case 4:
+            return draw.choice((0.5, 1e30, -2.25))
+        case 5:
+            return [value_of(draw, depth - 1) for _ in range(draw.randrange(3))]
+        case _:
+            return {name: value_of(draw, depth - 1) for name in draw.sample(NAMES, 3)}
 
 
 def path_of(draw: random.Random) -> str:
