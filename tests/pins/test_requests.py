@@ -54,6 +54,7 @@ class Jar:
             limit=None,
             allow_native=True,
             grouped=False,
+            ordered=False,
             whole=False,
             in_python=None,
         )
