@@ -18,7 +18,7 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.commit import branches
+from versioned_catalog.commit import branch_entries, branches
 from versioned_catalog.commit.branch_rules import staging
 from versioned_catalog.commit.operations import Base, MergeBranch
 from versioned_catalog.maintain import expiry
@@ -115,6 +115,24 @@ def test_nobody_writes_to_a_branch_that_an_expiry_has_closed(
     assert "short" in table.refresh().branches
     table.maintenance.vacuum(timedelta(0), dry_run=False, force=True)
     table.maintenance.expire(timedelta(0), dry_run=False, force=True)
+    assert [*table.refresh().branches] == ["b"]
+
+
+def test_a_version_that_is_expired_while_a_branch_of_it_is_made(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.append(rows(3))
+    made = branch_entries.new_branch_id
+
+    def expire_first() -> str:
+        Catalog.load_path(table.location).maintenance.expire(
+            timedelta(0), dry_run=False, force=True
+        )
+        return made()
+
+    monkeypatch.setattr(branch_entries, "new_branch_id", expire_first)
+    with pytest.raises(NotFoundError, match="version 1 was expired while the branch was made"):
+        table.create_branch("late", 1)
     assert [*table.refresh().branches] == ["b"]
 
 

@@ -18,7 +18,9 @@ from versioned_catalog import (
     CommitConflictError,
     NotFoundError,
 )
+from versioned_catalog.names.changes import drop_unnamed
 from versioned_catalog.names.folders import vacuum_at
+from versioned_catalog.names.names import Names
 from versioned_catalog.storage.local import LocalStore
 
 NAME = "put _versioned/log/N.json"
@@ -86,6 +88,22 @@ def test_two_undrops_under_different_names(warehouse: Path) -> None:
         mine.undrop("n.t", new_name="n.u")
     assert Catalog(warehouse).list_tables("n") == ["t"]
     assert shown(warehouse) == [1, 2]
+
+
+def test_a_table_is_dropped_while_an_undrop_names_it(warehouse: Path) -> None:
+    """The drop that had removed its name finds none, and drops the table before the undrop names it."""
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    names = Names(LocalStore(str(warehouse)))
+    table = names.find(names.state(), ("n", "t"))
+    dying = InterruptedStore(LocalStore(str(warehouse)), Plan(), Interruption(LOG, before=die))
+    with pytest.raises(KeyboardInterrupt):
+        drop(Catalog.over(dying))
+    undrop(racing(warehouse, NAME, lambda _: drop_unnamed(names, [table])))
+    assert shown(warehouse) == [1, 2]
+    assert operations(warehouse) == ["create", "append", "drop", "undrop"]
 
 
 @pytest.mark.parametrize("after", [False, True])

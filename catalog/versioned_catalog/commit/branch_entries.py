@@ -7,7 +7,8 @@ from dataclasses import replace
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import CloseBranch, DropBranches, MakeBranch
 from versioned_catalog.commit.table_entries import next_head
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.commit.version_rules import check_not_dropped
+from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import COLUMN_IDS, ROW_IDS, Branch, OnBranch, new_branch_id
 from versioned_catalog.log.entry import Commit, Stub
@@ -49,10 +50,13 @@ def _row_ids(state: TableState) -> tuple[int, int]:
 
 def _write_log(attempt: Attempt[MakeBranch], branch: Branch) -> None:
     """Write the log of a new branch: the table at its base, and an entry that makes it a branch."""
-    then = attempt.at(branch.base)
     (base,) = attempt.log.entries(branch.base, branch.base)
-    if then is None or isinstance(base, Stub):
-        raise CorruptTableError(f"{attempt.table}: version {branch.base} is missing")
+    then = check_not_dropped(attempt.at(branch.base), branch.base, attempt.table)
+    if isinstance(base, Stub):
+        raise NotFoundError(
+            f"{attempt.table}: version {branch.base} was expired while the branch was made",
+            condition="VERSION_NOT_FOUND",
+        )
     log = branch_log(attempt.log.store, branch)
     first = _first_entry(attempt, then, branch)
     after = apply(then, first)

@@ -18,7 +18,7 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.clones import protections
 from versioned_catalog.maintain.clone_release import release_clones
 from versioned_catalog.model.type_text import render_path
-from versioned_catalog.names.folders import drop_at, load_at, undrop_at
+from versioned_catalog.names.folders import drop_at, is_there, load_at, undrop_at
 from versioned_catalog.names.names import (
     Names,
     altered,
@@ -185,11 +185,11 @@ def drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
             continue
         store, name = names.folder(table.location), render_path(table.name)
         try:
-            if names.state().name_of(table.table_uuid) is not None:
+            if _is_named(names, table):
                 continue
             drop_at(store, table.table_uuid, name)
-            if names.state().name_of(table.table_uuid) is not None:
-                undrop_at(store, table.table_uuid, name)
+            if _is_named(names, table):
+                follow_name(names, table)
         except (InvalidRequestError, UnsupportedFeatureError) as error:
             names.commit(partial(_put_back, table))
             if names.state().tables.get(full_key(table.name)) == table:
@@ -205,6 +205,28 @@ def drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def follow_name(names: Names, table: TableName) -> None:
+    """Drop or undrop a table until it exists if and only if it has a name.
+
+    Names and tables have logs of their own. Whoever has changed one of the two looks at both afterwards,
+    so that the last one sees what the others did.
+
+    Raises:
+        NotFoundError: it has a name, but can't be undropped.
+        InvalidRequestError, UnsupportedFeatureError: it has none, but must not be dropped.
+    """
+    store, name = names.folder(table.location), render_path(table.name)
+    while (named := _is_named(names, table)) != is_there(store, table.table_uuid):
+        if named:
+            undrop_at(store, table.table_uuid, name)
+        else:
+            drop_at(store, table.table_uuid, name)
+
+
+def _is_named(names: Names, table: TableName) -> bool:
+    return names.state().name_of(table.table_uuid) is not None
 
 
 def _put_back(table: TableName, state: WarehouseState) -> WarehouseEntry | None:

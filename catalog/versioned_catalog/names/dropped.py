@@ -23,8 +23,8 @@ from versioned_catalog.maintain.expiry import store_time, time_before
 from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 from versioned_catalog.maintain.vacuum import UNDROP_RETENTION, Vacuumed
 from versioned_catalog.model.type_text import render_path
+from versioned_catalog.names.changes import follow_name
 from versioned_catalog.names.folders import (
-    drop_at,
     dropped_text,
     load_at,
     timeline_at,
@@ -143,8 +143,10 @@ def undrop(
         names.commit(change)
     except (AlreadyExistsError, NotFoundError):
         if not table.is_external:
-            drop_at(store, table.table_uuid, shown)
+            follow_name(names, table)
         raise
+    if not table.is_external:
+        follow_name(names, table)
     other = names.state().name_of(table.table_uuid)
     if other is not None and full_key(other) != full_key(new_name):
         raise AlreadyExistsError(

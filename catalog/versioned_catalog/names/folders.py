@@ -196,6 +196,11 @@ def vacuum_at(
             continue  # it was undropped or created again: load it again
 
 
+def is_there(store: Store, created_uuid: str) -> bool:
+    """Whether the table with a created UUID exists in a folder."""
+    return _is_there(timeline_at(store).load().state, created_uuid)
+
+
 def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
     """Whether a state is of a table that exists, and of the given one if any."""
     if state is None or state.dropped:
