@@ -1,10 +1,12 @@
-"""Statistics from the footers of Spark's files: they must hold for all rows, and may be unknown.
+"""Footers of Spark's files: their statistics must hold for all rows, and may be unknown; executors keep them.
 
-Needs a JVM because Spark writes the footers.
+Needs a JVM because Spark writes and reads the footers.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,3 +64,32 @@ def test_nested_columns_have_no_null_count(written: dict[str, ColumnStats]) -> N
     assert written["c.q.r"].nulls is None
     assert "c" not in written
     assert "a" not in written
+
+
+def test_footers_are_kept_until_a_file_changes(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    sql_spark.sql(f"CREATE TABLE versioned.{ns}.t (i INT)")
+    sql_spark.sql(f"INSERT INTO versioned.{ns}.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1), (2)")
+    table = catalog.load_table(f"{ns}.t")
+    (path,) = Path(table.location).glob("data/**/*.parquet")
+    whole, times = path.read_bytes(), path.stat()
+
+    def rows() -> list[int]:
+        return sorted(row.i for row in sql_spark.table(f"versioned.{ns}.t").collect())
+
+    def overwrite(data: bytes, seconds: int) -> None:
+        path.write_bytes(data)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + seconds * 10**9))
+
+    footer = int.from_bytes(whole[-8:-4], "little")
+    damaged = whole[: -8 - footer] + bytes(footer) + whole[-8:]
+    assert rows() == [1, 2]
+    # The footer is not read again, nor is it taken for that of a file that was written since.
+    overwrite(damaged, seconds=0)
+    assert rows() == [1, 2]
+    overwrite(damaged, seconds=7)
+    with pytest.raises(Exception, match=r"(?i)parquet|footer"):
+        rows()
+    overwrite(whole, seconds=9)
+    assert rows() == [1, 2]

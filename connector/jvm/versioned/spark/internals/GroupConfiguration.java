@@ -17,7 +17,6 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
     private final Broadcast<SerializableConfiguration> scan;
     private final String columns;
     private final boolean filtered;
-    private final boolean extracts;
     private transient SerializableConfiguration value;
 
     /**
@@ -29,7 +28,6 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
         this.scan = scan;
         this.columns = columns.json();
         this.filtered = filtered;
-        this.extracts = VariantFields.isAnyAsked(columns);
     }
 
     /** That of a scan for another group. */
@@ -44,10 +42,8 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
             Configuration hadoop = filtered ? new Configuration(scan.value().value()) : new JobConf(scan.value().value());
             hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), columns);
             hadoop.set("org.apache.spark.sql.parquet.row.attributes", columns);
-            if (extracts) {
-                hadoop.setClassLoader(VariantReadSupport.class.getClassLoader());
-                hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, VariantReadSupport.class.getName());
-            }
+            hadoop.setClassLoader(SegmentReadSupport.class.getClassLoader());
+            hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, SegmentReadSupport.class.getName());
             value = new SerializableConfiguration(hadoop);
         }
         return value;

@@ -5,13 +5,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.parquet.hadoop.ParquetInputFormat;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetOptions;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.connector.PredicateUtils;
@@ -64,7 +62,6 @@ public final class SparkParquetReading {
         SQLConf conf = session.sessionState().conf().clone();
         Configuration hadoop = HadoopFolders.configuration(folder);
         SparkParquetConf.fix(conf, hadoop, FIXED);
-        hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
         hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
         return new SparkParquetReading(conf, SharedConfigurations.broadcast(session.sparkContext(), hadoop));
     }
@@ -76,16 +73,19 @@ public final class SparkParquetReading {
         private final StructType columns;
         private final StructType constants;
         private final Filter[] filters;
+        private final boolean isForeign;
         private transient SQLConf conf;
         private transient SQLConf batches;
 
-        private Source(SparkParquetReading reading, StructType columns, StructType constants, Filter[] filters) {
+        private Source(SparkParquetReading reading, StructType columns, StructType constants, Filter[] filters,
+                boolean isForeign) {
             this.settings = reading.settings;
             this.conf = reading.conf;
             this.hadoop = new GroupConfiguration(reading.hadoop, columns, filters.length > 0);
             this.columns = columns;
             this.constants = constants;
             this.filters = filters;
+            this.isForeign = isForeign;
         }
 
         private Source(Source other, StructType columns) {
@@ -95,6 +95,7 @@ public final class SparkParquetReading {
             this.columns = columns;
             this.constants = other.constants;
             this.filters = other.filters;
+            this.isForeign = other.isForeign;
         }
 
         /** Whether row groups or pages may be skipped. */
@@ -137,8 +138,10 @@ public final class SparkParquetReading {
         }
 
         private PartitionReaderFactory factory(SQLConf conf) {
-            return new ParquetPartitionReaderFactory(conf, hadoop, columns, columns, constants, filters, Option.empty(),
-                new ParquetOptions(SparkCatalogs.asScala(OPTIONS), conf));
+            ParquetOptions options = new ParquetOptions(SparkCatalogs.asScala(OPTIONS), conf);
+            return isForeign
+                ? new ParquetPartitionReaderFactory(conf, hadoop, columns, columns, constants, filters, Option.empty(), options)
+                : new SegmentReaders(conf, hadoop, columns, constants, filters, options);
         }
     }
 
@@ -149,11 +152,12 @@ public final class SparkParquetReading {
      * @param rowPosition whether a row's position in its file follows them
      * @param constants the constant columns, which follow these and whose values come with each file
      * @param filters in physical names; row groups are skipped by them
+     * @param isForeign whether others have written the files, which may change
      */
     public Source source(StructType columns, boolean rowPosition, StructType constants,
-            List<Predicate> filters) {
+            List<Predicate> filters, boolean isForeign) {
         StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
-        return new Source(this, read, constants, v1(conf, filters));
+        return new Source(this, read, constants, v1(conf, filters), isForeign);
     }
 
     /** Hadoop's configuration, for tasks. */

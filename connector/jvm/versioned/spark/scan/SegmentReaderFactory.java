@@ -198,7 +198,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
             }
         }
         SparkParquetReading.Source source = reading.source(new StructType(columns), group.rowPosition(),
-            new StructType(constants), inFile);
+            new StructType(constants), inFile, group.isForeign());
         Way way = new Way(source, source.factory(), group.order(), narrowed(table, group, wanted), RowNumbers.of(group), position,
             first + constants.length, group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop(), null);
         return group.rowPosition() ? way.with(way.withoutPositions()) : way;

@@ -5,8 +5,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
-import org.apache.parquet.hadoop.api.InitContext;
-import org.apache.parquet.hadoop.api.ReadSupport.ReadContext;
 import org.apache.parquet.schema.GroupType;
 import org.apache.parquet.schema.LogicalTypeAnnotation.ListLogicalTypeAnnotation;
 import org.apache.parquet.schema.MessageType;
@@ -15,31 +13,27 @@ import org.apache.spark.sql.catalyst.expressions.variant.ArrayExtraction;
 import org.apache.spark.sql.catalyst.expressions.variant.ObjectExtraction;
 import org.apache.spark.sql.catalyst.expressions.variant.VariantPathSegment;
 import org.apache.spark.sql.execution.datasources.VariantMetadata;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Chooses the columns of a file that Spark's vectorized reader reads, as Spark does, but of a shredded variant only those that
- * the asked fields need; Spark reads all of them.
+ * The columns of a file that the asked fields of shredded variants need; Spark reads all of a variant.
  *
  * <p>A field that is shredded stands in its own {@code value} and {@code typed_value}, and never in the {@code value} of the
  * object around it (Parquet's Variant Shredding). So the latter is read only for fields that are not shredded.
  */
-public final class VariantReadSupport extends ParquetReadSupport {
+final class VariantColumns {
     private static final String METADATA = "metadata";
     private static final String VALUE = "value";
     private static final String TYPED = "typed_value";
 
-    @Override
-    public ReadContext init(InitContext context) {
-        ReadContext whole = super.init(context);
-        StructType columns = (StructType) DataType.fromJson(
-            context.getConfiguration().get(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA()));
-        MessageType schema = whole.getRequestedSchema();
-        return new ReadContext(new MessageType(schema.getName(), clipped(schema, columns)), whole.getReadSupportMetadata());
+    private VariantColumns() {}
+
+    /** The columns of a file that are read, without those that no asked field of a variant needs. */
+    static MessageType clipped(MessageType file, StructType columns) {
+        return VariantFields.isAnyAsked(columns) ? new MessageType(file.getName(), clipped((GroupType) file, columns)) : file;
     }
 
     private static List<Type> clipped(GroupType group, StructType columns) {
