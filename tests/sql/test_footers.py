@@ -1,6 +1,6 @@
-"""Footers of Spark's files: their statistics must hold for all rows, and may be unknown; executors keep them.
+"""Footers of Spark's files: their statistics must hold for all rows, and may be unknown.
 
-Needs a JVM because Spark writes and reads the footers.
+Executors keep them. Needs a JVM because Spark writes and reads the footers.
 """
 
 from __future__ import annotations

@@ -7,11 +7,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
-import scala.Function1;
 import scala.Option;
 import scala.collection.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkCatalogs;
 
@@ -26,20 +24,9 @@ public final class ForgetOrder extends Rule<LogicalPlan> {
         Set<Table> repeated = new HashSet<>();
         note(plan, once, repeated);
         CollectionConverters.asJava(plan.subqueriesAll()).forEach(subquery -> note(subquery, once, repeated));
-        return repeated.isEmpty() ? plan : plan.transformUpWithSubqueries(new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
-            @Override
-            public boolean isDefinedAt(LogicalPlan node) {
-                return true;
-            }
-
-            @Override
-            public <A extends LogicalPlan, B> B applyOrElse(A node, Function1<A, B> other) {
-                @SuppressWarnings("unchecked")
-                B replaced = (B) sorted(node).filter(scan -> repeated.contains(scan.relation().table()))
-                    .map(scan -> PlanRule.with(scan, place(scan), Option.empty())).orElse(node);
-                return replaced;
-            }
-        });
+        return repeated.isEmpty() ? plan : plan.transformUpWithSubqueries(PlanRule.replacing(node -> sorted(node)
+            .filter(scan -> repeated.contains(scan.relation().table()))
+            .map(scan -> PlanRule.with(scan, place(scan), Option.empty()))));
     }
 
     private static void note(LogicalPlan plan, Set<Table> once, Set<Table> repeated) {

@@ -1,9 +1,11 @@
 package versioned.spark.extension;
 
 import java.util.Optional;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Function1;
+import scala.PartialFunction;
 import scala.runtime.AbstractPartialFunction;
 import versioned.spark.internals.SparkCatalogs;
 
@@ -19,7 +21,12 @@ abstract class PlanRule extends Rule<LogicalPlan> {
 
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
-        return plan.resolveOperatorsUp(new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
+        return plan.resolveOperatorsUp(replacing(this::replace));
+    }
+
+    /** The function of a transform that replaces single nodes. */
+    static PartialFunction<LogicalPlan, LogicalPlan> replacing(Function<LogicalPlan, Optional<LogicalPlan>> replacement) {
+        return new AbstractPartialFunction<>() {
             @Override
             public boolean isDefinedAt(LogicalPlan node) {
                 return true;
@@ -28,9 +35,9 @@ abstract class PlanRule extends Rule<LogicalPlan> {
             @Override
             public <A extends LogicalPlan, B> B applyOrElse(A node, Function1<A, B> other) {
                 @SuppressWarnings("unchecked")
-                B replaced = (B) replace(node).orElse(node);
+                B replaced = (B) replacement.apply(node).orElse(node);
                 return replaced;
             }
-        });
+        };
     }
 }
