@@ -369,6 +369,8 @@ def _decoded(table: pa.Table, most: int, what: str) -> tuple[pa.Table, int]:
     size = sum(map(_chunk_length, chain.from_iterable(column.chunks for column in decoded)))
     _check(size, most, what, "texts")
     types = [plain_type(field.type) if field.name != KEPT else field.type for field in table.schema]
+    if types == table.schema.types:
+        return table, size
     fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
     return table.cast(pa.schema(fields, metadata=table.schema.metadata)), size
 

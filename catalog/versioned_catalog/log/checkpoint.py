@@ -230,21 +230,30 @@ def normalised(columns: SegmentColumns) -> SegmentColumns:
     Raises:
         CorruptTableError: one that must be there is missing, or one holds something else.
     """
-    for field in CORE:
-        if field.name not in columns.types and field.name not in OPTIONAL:
+    core = {field.name: _of_core(columns, field) for field in CORE}
+    _check_core(pa.table(core))
+    return columns.with_columns(core)
+
+
+def _of_core(columns: SegmentColumns, field: pa.Field) -> pa.ChunkedArray:
+    """A column of ``CORE`` in its type; null if it may be missing and is.
+
+    Raises:
+        CorruptTableError: it is missing, or holds something else.
+    """
+    if field.name not in columns.types:
+        if field.name not in OPTIONAL:
             raise CorruptTableError(f"the column {field.name} is missing")
-        if field.name not in columns.types:
-            column = pa.chunked_array([pa.nulls(columns.num_rows, field.type)])
-        else:
-            try:
-                column = columns[field.name].cast(field.type)
-            except pa.ArrowException:
-                raise CorruptTableError(f"the column {field.name} has another type") from None
-        if not field.nullable and column.null_count:
-            raise CorruptTableError(f"the column {field.name} holds nulls")
-        columns = columns.with_column(field.name, column)
-    _check_core(columns.select(CORE.names))
-    return columns
+        return pa.chunked_array([pa.nulls(columns.num_rows, field.type)])
+    column = columns[field.name]
+    if column.type != field.type:
+        try:
+            column = column.cast(field.type)
+        except pa.ArrowException:
+            raise CorruptTableError(f"the column {field.name} has another type") from None
+    if not field.nullable and column.null_count:
+        raise CorruptTableError(f"the column {field.name} holds nulls")
+    return column
 
 
 _RANGES = {
@@ -265,20 +274,34 @@ def _check_core(table: pa.Table) -> None:
         unsafe = pc.index(pc.match_substring_regex(paths, UNSAFE), True).as_py()
         if unsafe >= 0:
             safe_path(paths[unsafe].as_py())
-    external = table.filter(pc.starts_with(paths, PREFIX))
-    for path in external["path"].to_pylist():
-        safe_path(path)
-    written_by_us = external.filter(pc.is_null(external["id_map"]))["path"].to_pylist()
-    if any(cloned_from(path) is None for path in written_by_us):
-        raise CorruptTableError("a segment below an external root has no ID map")
+    is_external = pc.starts_with(paths, PREFIX)
+    if pc.any(is_external).as_py():
+        _check_external(table.select(["path", "id_map"]).filter(is_external))
     for name, (low, high) in _RANGES.items():
-        ends = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
+        column = table[name]
+        numbers = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        ends = pc.min_max(numbers) if table.num_rows else None
         if ends is not None and not (low <= ends["min"].as_py() <= ends["max"].as_py() <= high):
             raise CorruptTableError(f"the column {name} holds a number that is out of range")
     for name, most in _ROW_ID_RANGES.items():
+        if table[name].null_count == table.num_rows:
+            continue
         ends = pc.min_max(table[name])
-        if ends["min"].is_valid and not (ends["min"].as_py() >= 0 and ends["max"].as_py() <= most):
+        if not (ends["min"].as_py() >= 0 and ends["max"].as_py() <= most):
             raise CorruptTableError(f"the column {name} holds a number that is out of range")
+
+
+def _check_external(segments: pa.Table) -> None:
+    """Check segments below external roots: their paths, and that what we did not write has an ID map.
+
+    Raises:
+        CorruptTableError: naming the path, or saying that a map is missing.
+    """
+    for path in segments["path"].to_pylist():
+        safe_path(path)
+    written_by_us = segments.filter(pc.is_null(segments["id_map"]))["path"].to_pylist()
+    if any(cloned_from(path) is None for path in written_by_us):
+        raise CorruptTableError("a segment below an external root has no ID map")
 
 
 _ROW_ID_RANGES = {"first_row_id": MOST_ROW_IDS, "row_updated": VERSIONS, "row_ids_stored": VERSIONS}

@@ -218,7 +218,11 @@ class SegmentColumns:
 
     def with_column(self, name: str, values: pa.ChunkedArray) -> SegmentColumns:
         """The same rows with other values in a column."""
-        return SegmentColumns(self._runs, {**self._decoded, name: values})
+        return self.with_columns({name: values})
+
+    def with_columns(self, columns: Mapping[str, pa.ChunkedArray]) -> SegmentColumns:
+        """The same rows with other values in some columns."""
+        return SegmentColumns(self._runs, {**self._decoded, **columns})
 
     def with_types(self, types: Mapping[str, pa.DataType]) -> SegmentColumns:
         """The same rows with some columns cast, before any of these is decoded."""
