@@ -196,12 +196,14 @@ class SimulatedStore(Store):
         check_size(len(file.data), limit, full)
         return file.data
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
         weather = self._world.weather
         if len(paths) < 2 or weather.is_disk or self._actor.random.random() >= weather.parallel:
-            yield from map(self.read, paths)
+            yield from (self.read(path, limit) for path in paths)
             return
-        yield self.read(paths[0])
+        yield self.read(paths[0], limit)
         self._world.simulation.steps += len(paths) - 1
         for path in paths[1:]:
             file = self._world.files.get(self._prefix + path)

@@ -215,9 +215,9 @@ def test_entries_are_read_once_and_nothing_is_listed(
         reads.append(path)
         return whole(self, path, *rest)
 
-    def read_in_order(self: Store, paths: list[str]) -> object:
+    def read_in_order(self: Store, paths: list[str], *rest: int) -> object:
         reads.extend(paths)
-        return many(self, paths)
+        return many(self, paths, *rest)
 
     for one in (5, 6, 7):
         table.append(ids(one))

@@ -72,10 +72,12 @@ class BranchStore(Store):
         stub = self._stub(path)
         return self.table.read(self.place(path), limit) if stub is None else stub
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
         if any(self._stub(path) is not None for path in paths):
-            return map(self.read, paths)
-        return self.table.read_in_order([self.place(path) for path in paths])
+            return super().read_in_order(paths, limit)
+        return self.table.read_in_order([self.place(path) for path in paths], limit)
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         place = self.place(path)

@@ -6,7 +6,6 @@ Tables and warehouses keep logs of the same kind; they differ in their ``Codec``
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
@@ -18,7 +17,7 @@ from versioned_catalog.log.decisions import Decision, known_decision, settle
 from versioned_catalog.log.entry import Codec, E, Entry, Head, S, Stub, before_first, stub_to_bytes
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, delta_path, entry_path
 from versioned_catalog.observe.records import WARNING, record
-from versioned_catalog.observe.tracing import carried, spanned
+from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.storage.store import Store
 
 T = TypeVar("T")
@@ -464,8 +463,11 @@ class LogReader(Generic[E, S]):
     def _contents_of(self, checkpoint: int, deltas: Sequence[int]) -> dict[str, bytes | None]:
         """The contents of a checkpoint and of deltas by path; None if one is missing or too large."""
         paths = [self.checkpoint_path(checkpoint), *map(delta_path, deltas)]
-        with ThreadPoolExecutor(len(paths) if self.store.is_remote else 1) as pool:
-            return dict(zip(paths, pool.map(carried(self._read_stored), paths), strict=True))
+        try:
+            contents = [*self.store.read_in_order(paths, CHECKPOINT_BYTES)]
+        except CorruptTableError:  # one is too large
+            contents = [self._read_stored(path) for path in paths]
+        return dict(zip(paths, contents, strict=True))
 
     def _read_stored(self, path: str) -> bytes | None:
         try:

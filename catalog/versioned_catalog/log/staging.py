@@ -218,10 +218,12 @@ class StagingStore(Store):
             return log.contents[version]
         return None if version > log.end else self.inner.read(path, limit)
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
         if any(path == HINT or _ENTRY.fullmatch(path) for path in paths):
-            return map(self.read, paths)
-        return self.inner.read_in_order(paths)
+            return super().read_in_order(paths, limit)
+        return self.inner.read_in_order(paths, limit)
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         self._check_not_of_log(path)

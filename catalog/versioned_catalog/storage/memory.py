@@ -11,6 +11,7 @@ from typing import Any
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.observe.requests import of_data, request
 from versioned_catalog.storage import store
 from versioned_catalog.storage.clock import Clock
@@ -30,8 +31,10 @@ class MemoryStore(RemoteStore):
         self.location = store.Location("memory:/" + self._root)
         self.clock = Clock()
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        return map(self.read, paths)
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
+        return (self.read(path, limit) for path in paths)
 
     @request("put", of_data)
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -205,9 +205,11 @@ class RemoteStore(store.Store):
                 self._check_absent(error)
                 return None
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
         with ThreadPoolExecutor(max(1, min(len(paths), MAX_PARALLEL))) as pool:
-            yield from pool.map(carried(self.read), paths)
+            yield from pool.map(carried(partial(self.read, limit=limit)), paths)
 
     def _whole(self, full: str, limit: int) -> bytes:
         store.check_size(int(self._fs.info(full)["size"]), limit, full)

@@ -183,10 +183,12 @@ class S3Store(RemoteStore):
     def _whole(self, full: str, limit: int) -> bytes:
         return self._get(full, limit)[1]
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
         """Read all files in parallel, without a thread for each; retry failed ones one by one."""
         wanted = [self._full(path) for path in paths]
-        for path, content in zip(paths, self._read_all(wanted), strict=True):
+        for path, content in zip(paths, self._read_all(wanted, limit), strict=True):
             match content:
                 case bytes():
                     yield content
@@ -194,14 +196,14 @@ class S3Store(RemoteStore):
                     self._check_absent(content)
                     yield None
                 case _:
-                    yield self.read(path)
+                    yield self.read(path, limit)
 
     @request("read", of_result)
-    def _read_all(self, wanted: Sequence[str]) -> Sequence[bytes | BaseException]:
-        return self._wait(self._all(wanted))
+    def _read_all(self, wanted: Sequence[str], limit: int) -> Sequence[bytes | BaseException]:
+        return self._wait(self._all(wanted, limit))
 
-    async def _all(self, wanted: Sequence[str]) -> Sequence[bytes | BaseException]:
-        requests = (self._get_async(full, ENTRY_BYTES) for full in wanted)
+    async def _all(self, wanted: Sequence[str], limit: int) -> Sequence[bytes | BaseException]:
+        requests = (self._get_async(full, limit) for full in wanted)
         replies = await asyncio.gather(*requests, return_exceptions=True)
         return [reply if isinstance(reply, BaseException) else reply[1] for reply in replies]
 

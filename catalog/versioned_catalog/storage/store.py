@@ -165,9 +165,11 @@ class Store(abc.ABC):
             CorruptTableError: it is longer, or not a regular file.
         """
 
-    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Read several files as ``read`` does, in parallel if that pays off."""
-        return map(self.read, paths)
+    def read_in_order(
+        self, paths: Sequence[str], limit: int = ENTRY_BYTES
+    ) -> Iterator[bytes | None]:
+        """Read several files as ``read`` does, in parallel if that pays off; an error ends it."""
+        return (self.read(path, limit) for path in paths)
 
     @abc.abstractmethod
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
