@@ -18,13 +18,13 @@ import pytest
 from faults.store import Fault, FaultyStore, Plan
 from pairwise import most_at_night
 from versioned_catalog import Catalog, CorruptTableError, Table
-from versioned_catalog.log import checkpoint, commit_log, deltas, reader
+from versioned_catalog.log import commit_log, deltas, reader, state_files
 from versioned_catalog.log.bounded_files import BoundedFile, Hint
-from versioned_catalog.log.checkpoint import file_to_bytes, may_be_unsafe
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state_files import file_to_bytes, may_be_unsafe
 from versioned_catalog.log.stored_segments import Stored
 from versioned_catalog.maintain.log_check import differences
 from versioned_catalog.read.selectivity import matching_rows
@@ -421,7 +421,7 @@ def test_estimates_and_plans_decode_only_the_row_groups_of_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 40 segments the first condition leaves one, so texts are decoded in its row group alone."""
-    monkeypatch.setattr(checkpoint, "GROUP_ROWS", 4)
+    monkeypatch.setattr(state_files, "GROUP_ROWS", 4)
     create(tmp_path / "t", 40)
     read, decoded = BoundedFile.read, set[tuple[str, int]]()
 

@@ -13,19 +13,12 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_ROWS, VERSIONS
 from versioned_catalog.log.bounded_files import naming_file
-from versioned_catalog.log.checkpoint import (
-    checked_file,
-    columns_of_file,
-    file_to_bytes,
-    normalised,
-    recorded_checksum,
-    state_from_json,
-    state_to_json,
-)
+from versioned_catalog.log.checkpoint import state_from_json, state_to_json
 from versioned_catalog.log.features import CHECKPOINTS, delta_path
 from versioned_catalog.log.segment_columns import ColumnFile, SegmentColumns, rows_of
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state_files import file_to_bytes, recorded_checksum, state_file
 from versioned_catalog.model.arrow import array_of, from_numpy
 from versioned_catalog.model.schema_json import Json, check_members, member
 
@@ -141,20 +134,20 @@ def delta_from_bytes(path: str, contents: Contents, url: str) -> TableState:
     data = contents[path]
     if data is None:
         raise CorruptTableError(f"{what} is missing")
-    file, value = checked_file(data, what)
+    file = state_file(data, what)
     with naming_file(what):
+        value = file.value
         files = _files(value)
-        if not recorded_checksum(data):
+        if not file.checksum:
             raise CorruptTableError("it lacks its checksum")
         if "statistics" in value:
             raise CorruptTableError("a delta has lists of statistics")
         removed, marks = member(value, "removed", list), member(value, "marks", dict)
         state = {name: value[name] for name in value.keys() - {"files", "removed", "marks"}}
         version = member(value, "version", int)
-        own = ColumnFile(version, True, recorded_checksum(data), file.rows)
+        own = ColumnFile(version, True, file.checksum, file.rows)
         parts = [_referred(each, contents, url) for each in files]
-        parts.append(columns_of_file(file, what, own))
-        columns = SegmentColumns.joined([normalised(part) for part in parts])
+        columns = SegmentColumns.joined([*parts, file.columns.held_by(own)])
         rows = sum(each.rows for each in files)
         columns = columns.with_column("mark", _with_marks(columns, marks, rows))
         paths = columns["path"].take(_places(removed, rows))
@@ -167,13 +160,12 @@ def _referred(file: ColumnFile, contents: Contents, url: str) -> SegmentColumns:
     data, what = contents.get(path), f"{url}/{path}"
     if data is None:
         raise CorruptTableError(f"it refers to {path}, which is missing")
-    stored, value = checked_file(data, what)
-    recorded = recorded_checksum(data)
-    if not recorded or recorded != file.checksum or stored.rows != file.rows:
+    stored = state_file(data, what)
+    if not stored.checksum or stored.checksum != file.checksum or stored.rows != file.rows:
         raise CorruptTableError(f"it refers to another {path} than the one that is there")
-    if "statistics" in value:
+    if "statistics" in stored.value:
         raise CorruptTableError(f"it refers to {path}, which has lists of statistics")
-    return columns_of_file(stored, what, file)
+    return stored.columns.held_by(file)
 
 
 def _places(removed: Sequence[Json], rows: int) -> pa.Int64Array:

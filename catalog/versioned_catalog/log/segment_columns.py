@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -172,6 +172,16 @@ class SegmentColumns:
             if run.file not in files:
                 files.append(run.file)
         return files
+
+    def held_by(self, file: ColumnFile) -> SegmentColumns:
+        """The same rows, which a file holds; what is decoded of its runs is shared."""
+        return SegmentColumns([replace(run, file=file) for run in self._runs], self._decoded)
+
+    @property
+    def decoded_bytes(self) -> int:
+        """What the columns take in memory that were decoded so far."""
+        of_runs = [column for run in self._runs for column in run._decoded.values()]
+        return sum(column.nbytes for column in (*self._decoded.values(), *of_runs))
 
     def stored(self, name: str, rows: int) -> pa.ChunkedArray:
         """A column of the first rows as their files hold it."""
