@@ -244,6 +244,13 @@ class BoundedFile:
         groups = range(self._footer.num_row_groups)
         return [self._footer.row_group(group).num_rows for group in groups]
 
+    @property
+    def decoded_bytes(self) -> int:
+        """About what all cells take in memory, and the pages and texts that were decoded so far."""
+        limit = decoded_limit(len(self._data))
+        cells: int = self.rows * self._footer.num_columns * _CELL_BYTES
+        return cells + 2 * limit - self._pages_left - self._texts_left
+
     def read(self, names: Sequence[str], group: int | None = None) -> pa.Table:
         """Decode some columns, of one row group or of all; others are neither decoded nor checked.
 

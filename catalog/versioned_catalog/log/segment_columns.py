@@ -177,12 +177,6 @@ class SegmentColumns:
         """The same rows, which a file holds; what is decoded of its runs is shared."""
         return SegmentColumns([replace(run, file=file) for run in self._runs], self._decoded)
 
-    @property
-    def decoded_bytes(self) -> int:
-        """What the columns take in memory that were decoded so far."""
-        of_runs = [column for run in self._runs for column in run._decoded.values()]
-        return sum(column.nbytes for column in (*self._decoded.values(), *of_runs))
-
     def stored(self, name: str, rows: int) -> pa.ChunkedArray:
         """A column of the first rows as their files hold it."""
         chunks: list[pa.Array] = []

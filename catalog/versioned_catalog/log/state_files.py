@@ -104,6 +104,7 @@ class StateFile:
         what: its name, for errors.
         data: its content.
         value: its JSON object, which nobody changes.
+        file: its rows, as far as they are not decoded yet.
         checksum: the checksum that it records; empty if it has none.
         columns: its columns; those of statistics are decoded when they are used.
     """
@@ -111,18 +112,19 @@ class StateFile:
     what: str
     data: bytes
     value: dict[str, Json]
+    file: BoundedFile
     checksum: str
     columns: SegmentColumns
 
     @property
     def rows(self) -> int:
         """The number of its rows."""
-        return self.columns.num_rows
+        return self.file.rows
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory, with the columns that were decoded so far."""
-        return len(self.data) + self.columns.decoded_bytes
+        """About what it takes in memory, with the columns that were decoded so far."""
+        return len(self.data) + self.file.decoded_bytes
 
 
 RECENT_FILES, RECENT_BYTES = 16, 64 * 1024 * 1024
@@ -175,7 +177,7 @@ def state_file(data: bytes, what: str) -> StateFile:
         columns = _columns_of(file, what)
         # Damage must be found now, while older checkpoints and the log can take its place.
         columns = _normalised(columns if sum_ else columns.decoded())
-    decoded = StateFile(what, data, value, sum_, columns)
+    decoded = StateFile(what, data, value, file, sum_, columns)
     _RECENT.keep(decoded)
     return decoded
 
