@@ -18,6 +18,7 @@ import pytest
 from faults.store import Fault, FaultyStore, Plan
 from pairwise import most_at_night
 from versioned_catalog import Catalog, CorruptTableError, Table
+from versioned_catalog.limits import CHECKPOINT_BYTES
 from versioned_catalog.log import commit_log, deltas, reader, state_files
 from versioned_catalog.log.bounded_files import BoundedFile, Hint
 from versioned_catalog.log.commit_log import table_log
@@ -256,7 +257,7 @@ def with_deltas(written: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "another"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "huge", "another"])
 @pytest.mark.parametrize(
     "file", most_at_night({"delta/48"}, ["checkpoint/40", "delta/48", "delta/50"])
 )
@@ -272,6 +273,8 @@ def test_damaged_files_are_passed_over(file: str, damage: str, tmp_path: Path) -
             path.write_bytes(data[:-9])
         case "flipped":
             path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+        case "huge":
+            os.truncate(path, CHECKPOINT_BYTES + 1)
         case "another":
             other = create(tmp_path / "other", 40)
             source = {"checkpoint": 40, "delta": 42}[folder]
