@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.read.row_hashes import row_hashes, split
+from versioned_catalog.read.row_hashes import row_hashes, split, unequal
 from versioned_catalog.stream import row_difference as cancelling
 from versioned_catalog.stream.row_difference import NEW, OLD, difference, without_pairs
 
@@ -189,19 +189,24 @@ def test_batches_that_wait_to_be_split_are_bounded(monkeypatch: pytest.MonkeyPat
     assert most <= 2 * (cancelling.BATCHES_AHEAD + 2), "those that wait, are split, and are ahead"
 
 
-def test_rows_that_all_have_a_pair_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only those of the other set are brought into their order."""
-    copied: list[int] = []
-    take = cancelling._rows
+def test_old_rows_are_compared_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the new rows are copied, unless few rows have a pair; lists are compared in pairs."""
+    compared: list[int] = []
     monkeypatch.setattr(
-        cancelling, "_rows", lambda rows, at: copied.append(len(at)) or take(rows, at)
+        cancelling,
+        "unequal",
+        lambda left, right: compared.append(len(left)) or unequal(left, right),
     )
     shuffled = ROWS.take(pa.array(np.random.default_rng(1).permutation(1000)))
     old, new = (cancelling._hashed(rows) for rows in (ROWS, shuffled))
-    assert list(map(len, original(old, new))) == [0, 0]
-    assert copied == []
-    assert list(map(len, original(old, new.slice(1)))) == [1, 0]
-    assert copied == [999]
+    for rows, lengths in [
+        (new, [1000, 1000, 1000, 1000]),
+        (new.slice(1), [1000, 1000, 1000, 999]),
+        (new.slice(0, 499), [499, 499, 499, 499]),
+    ]:
+        compared.clear()
+        assert list(map(len, original(old, rows))) == [1000 - rows.num_rows, 0]
+        assert compared == lengths
 
 
 def test_the_parts_of_a_batch_are_slices_of_one_copy() -> None:

@@ -189,19 +189,23 @@ def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
     Both have hashes as their last column.
     """
     ours, theirs = _candidates(old, new)
-    # In the order of the old rows, so that these are copied in their order, or not at all.
-    partners = np.full(old.num_rows, -1)
-    partners[ours] = theirs
-    ours = np.flatnonzero(partners >= 0)
+    partners = np.zeros(old.num_rows, np.int64)
+    equal = np.zeros(old.num_rows, bool)
+    partners[ours], equal[ours] = theirs, True
+    ours = np.flatnonzero(equal)
     theirs = partners[ours]
-    paired = old if len(ours) == old.num_rows else _rows(old, ours)
-    equal = np.ones(len(ours), bool)
-    for old_column, new_column in zip(paired.columns[:-1], new.columns[:-1], strict=True):
-        equal &= ~truths(unequal(old_column, new_column.take(indices(theirs))))
-    kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
-    kept[OLD][ours[equal]] = False
-    kept[NEW][theirs[equal]] = False
-    return np.flatnonzero(kept[OLD]), np.flatnonzero(kept[NEW])
+    all_paired, most_paired = len(ours) == old.num_rows, len(ours) * 2 >= old.num_rows
+    for left, right in zip(old.columns[:-1], new.columns[:-1], strict=True):
+        # The old column is not copied if rows without a partner may be compared, which is slow for
+        # lists: most have another length.
+        if all_paired or (most_paired and not pa.types.is_nested(left.type)):
+            equal &= ~truths(unequal(left, right.take(indices(partners))))
+        else:
+            left, right = left.take(indices(ours)), right.take(indices(theirs))
+            equal[ours] &= ~truths(unequal(left, right))
+    kept = np.ones(new.num_rows, bool)
+    kept[partners[equal]] = False
+    return np.flatnonzero(~equal), np.flatnonzero(kept)
 
 
 def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
@@ -229,7 +233,7 @@ def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Place
     return order[partners[paired]], order[at[paired]] - old.num_rows
 
 
-ROWS_IN_MEMORY = 500_000
+ROWS_IN_MEMORY = 1_000_000
 BYTES_IN_MEMORY = 64 * 1024 * 1024
 """The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
 
@@ -262,7 +266,7 @@ def difference(
             rows = [(side, _with_hashes(batch, schema)) for side, batch in sided]
         yield from _unmatched(rows, schema)
         return
-    with Spill[int](keys=range(parts)) as of_old, Spill[int](keys=range(parts)) as of_new:
+    with _new_spill(parts) as of_old, _new_spill(parts) as of_new:
         with closing(without_pairs(old, new)) as sided:
             _spill(sided, schema, (of_old, of_new), parts)
         running: deque[Future[list[tuple[int, pa.RecordBatch]]]] = deque()
@@ -275,6 +279,11 @@ def difference(
                     yield from running.popleft().result()
             while running:
                 yield from running.popleft().result()
+
+
+def _new_spill(parts: int) -> Spill[int]:
+    """Rows by part, not compressed: LZ4 saved a third of the space, and took a third of the time."""
+    return Spill[int](keys=range(parts), compression=None)
 
 
 def _with_hashes(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

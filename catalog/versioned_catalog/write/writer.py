@@ -47,10 +47,17 @@ class Spill(Generic[Key]):
         scratch: a folder of the local disk; None for Python's default. It is used from the first rows
             on, and left empty.
         keys: keys that are drained first, in their order.
+        compression: Arrow's codec for the files; None for none, which takes more space and less time.
     """
 
-    def __init__(self, scratch: str | None = None, keys: Iterable[Key] = ()) -> None:
+    def __init__(
+        self,
+        scratch: str | None = None,
+        keys: Iterable[Key] = (),
+        compression: str | None = "lz4",
+    ) -> None:
         self._scratch = scratch
+        self._compression = compression
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._sink: Any = None
@@ -93,7 +100,7 @@ class Spill(Generic[Key]):
             self._folder = Path(self._stack.enter_context(folder))
         path = self._folder / str(len(self._files))
         self._files.append(path)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        options = pa.ipc.IpcWriteOptions(compression=self._compression)
         self._sink = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_file(self._sink, schema, options=options)
         self._written = self._batches = 0
