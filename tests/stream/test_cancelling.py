@@ -15,6 +15,7 @@ import pytest
 
 from versioned_catalog.read.row_hashes import row_hashes, split, unequal
 from versioned_catalog.stream import row_difference as cancelling
+from versioned_catalog.stream import text_codes
 from versioned_catalog.stream.row_difference import NEW, OLD, difference, without_pairs
 
 SCHEMA = pa.schema(
@@ -75,6 +76,7 @@ def test_the_difference_of_random_sets(
     for _ in range(40):
         monkeypatch.setattr(cancelling, "PENDING_ROWS", random.choice([0, 20, 1000]))
         monkeypatch.setattr(cancelling, "MOST_MISSES", random.choice([1, 3, 100]))
+        monkeypatch.setattr(text_codes, "MOST_TEXTS", random.choice([0, 60, 1000]))
         before = [row(random.randrange(300)) for _ in range(random.randrange(200))]
         after = rewritten(before, random)
         found: dict[int, list[Row]] = {OLD: [], NEW: []}
@@ -207,6 +209,36 @@ def test_old_rows_are_compared_where_they_are(monkeypatch: pytest.MonkeyPatch) -
         compared.clear()
         assert list(map(len, original(old, rows))) == [1000 - rows.num_rows, 0]
         assert compared == lengths
+
+
+def test_texts_are_spilled_as_numbers_until_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rows of a part with numbers and those with texts are compared all the same."""
+    spilled: list[pa.DataType] = []
+    add = cancelling.Spill.add
+
+    def adding(spill: Any, part: int, rows: pa.Table) -> None:
+        spilled.append(rows.schema.field(0).type)
+        add(spill, part, rows)
+
+    monkeypatch.setattr(cancelling, "MOST_MISSES", 0)
+    monkeypatch.setattr(text_codes, "MOST_TEXTS", 3)
+    monkeypatch.setattr(cancelling.Spill, "add", adding)
+    schema = pa.schema([("t", pa.string())])
+
+    def table(*texts: str | None) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([{"t": text} for text in texts], schema)
+
+    old = [table("a", "b", None), table("a", "b", "a"), table("c", "d", "a")]
+    new = [table(None, "b", "a"), table(None, "a", "b"), table("d", "a", "e")]
+    rows: dict[int, list[str | None]] = {OLD: [], NEW: []}
+    for side, batch in difference(iter(old), iter(new), schema, 2):
+        assert batch.schema == schema
+        rows[side] += batch.column(0).to_pylist()
+    assert rows[OLD] == ["a", "c"] or rows[OLD] == ["c", "a"]
+    assert rows[NEW] == [None, "e"] or rows[NEW] == ["e", None]
+    assert set(spilled) == {pa.int32(), pa.string()}
 
 
 def test_the_parts_of_a_batch_are_slices_of_one_copy() -> None:

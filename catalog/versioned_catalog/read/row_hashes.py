@@ -212,6 +212,8 @@ def _hashes(values: pa.Array) -> Hashes:
         is_list = pa.types.is_list(type_)
         lists = values if is_list else values.cast(pa.list_(type_.field(0)))
         return _longs(pc.list_value_length(lists))
+    if pa.types.is_dictionary(type_):
+        return _of_encoded(values)
     plain = canonical(values)
     if pa.types.is_integer(plain.type):
         return _longs(plain)
@@ -243,11 +245,15 @@ def _low_limbs(values: pa.Array) -> npt.NDArray[np.int64]:
 
 def _of_texts(values: pa.Array) -> Hashes:
     """Each different text is hashed once."""
-    encoded = values.dictionary_encode()
-    if not len(encoded.dictionary):
+    return _of_encoded(values.dictionary_encode())
+
+
+def _of_encoded(values: pa.DictionaryArray) -> Hashes:
+    """The hashes of the texts of a dictionary, which are those of the same texts without one."""
+    if not len(values.dictionary):
         return np.zeros(len(values), np.uint64)
-    codes = integers(pc.fill_null(encoded.indices.cast(pa.int64()), _ZERO))
-    return _of_valid(values, _of_bytes(encoded.dictionary)[codes])
+    codes = integers(pc.fill_null(values.indices.cast(pa.int64()), _ZERO))
+    return _of_valid(values, _of_bytes(canonical(values.dictionary))[codes])
 
 
 def _of_bytes(values: pa.Array) -> Hashes:

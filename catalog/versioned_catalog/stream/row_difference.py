@@ -28,6 +28,7 @@ from versioned_catalog.read.row_hashes import (
     split,
     unequal,
 )
+from versioned_catalog.stream.text_codes import RowCodes
 from versioned_catalog.write.writer import Spill
 
 OLD, NEW = 0, 1
@@ -169,9 +170,12 @@ def _differing(old: pa.RecordBatch, new: pa.RecordBatch) -> Places | None:
 
 def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows with their hashes, which are used several times and computed once."""
-    hashes = row_hashes(batch.columns, batch.num_rows)
-    columns = [*batch.columns, indices(hashes.view(np.int64))]
+    columns = [*batch.columns, _hash_column(batch.columns, batch.num_rows)]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema.append(HASH))
+
+
+def _hash_column(columns: Sequence[pa.Array], rows: int) -> pa.Array:
+    return indices(row_hashes(columns, rows).view(np.int64))
 
 
 def hashes_of(batch: pa.RecordBatch) -> Hashes:
@@ -267,13 +271,14 @@ def difference(
         yield from _unmatched(rows, schema)
         return
     with _new_spill(parts) as of_old, _new_spill(parts) as of_new:
+        codes = RowCodes(schema)
         with closing(without_pairs(old, new)) as sided:
-            _spill(sided, schema, (of_old, of_new), parts)
+            _spill(sided, codes, (of_old, of_new), parts)
         running: deque[Future[list[tuple[int, pa.RecordBatch]]]] = deque()
         with ThreadPoolExecutor(THREADS) as pool:
             for both in zip(of_old.drain(), of_new.drain(), strict=True):
                 of_part = [(side, batch) for side, (_, rows) in enumerate(both) for batch in rows]
-                running.append(pool.submit(lambda rows: list(_unmatched(rows, schema)), of_part))
+                running.append(pool.submit(_unmatched_of_part, of_part, codes))
                 del of_part
                 if len(running) == THREADS:
                     yield from running.popleft().result()
@@ -293,15 +298,15 @@ def _with_hashes(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _spill(
     sided: Iterable[tuple[int, pa.RecordBatch]],
-    schema: pa.Schema,
+    codes: RowCodes,
     spills: tuple[Spill[int], Spill[int]],
     parts: int,
 ) -> None:
     """Hash and split the rows of each set in a thread of its own, in their order."""
 
     def add(side: int, batch: pa.RecordBatch) -> None:
-        with_hashes = _with_hashes(batch, schema)
-        for part, rows in split(with_hashes, hashes_of(with_hashes), parts):
+        coded = _coded(batch, codes)
+        for part, rows in split(coded, hashes_of(coded), parts):
             spills[side].add(part, pa.Table.from_batches([rows]))
 
     waiting: tuple[deque[Future[None]], ...] = deque(), deque()
@@ -312,6 +317,28 @@ def _spill(
                 waiting[side].popleft().result()
         for future in (*waiting[OLD], *waiting[NEW]):
             future.result()
+
+
+def _coded(batch: pa.RecordBatch, codes: RowCodes) -> pa.RecordBatch:
+    """The rows with numbers for texts, and with the hashes that rows already have or get here."""
+    columns, hashable = codes.encode(batch.columns)
+    names = batch.schema.names
+    if batch.num_columns == codes.width:
+        columns.append(_hash_column(hashable, batch.num_rows))
+        names.append(HASH.name)
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _unmatched_of_part(
+    sided: list[tuple[int, pa.RecordBatch]], codes: RowCodes
+) -> list[tuple[int, pa.RecordBatch]]:
+    """The rows of one part, as ``_coded`` returns them, that have no equal row on the other side."""
+    if not sided:
+        return []
+    aligned = codes.align([batch for _, batch in sided])
+    schema = pa.schema(list(aligned[0].schema)[: codes.width])
+    rows = [(side, batch) for (side, _), batch in zip(sided, aligned, strict=True)]
+    return [(side, codes.decode(batch)) for side, batch in _unmatched(rows, schema)]
 
 
 def _unmatched(

@@ -62,6 +62,7 @@ class Spill(Generic[Key]):
         self._folder: Path | None = None
         self._sink: Any = None
         self._writer: Any = None
+        self._schema: pa.Schema | None = None
         self._written = 0
         self._batches = 0
         self._files: list[Path] = []
@@ -78,13 +79,15 @@ class Spill(Generic[Key]):
         return key in self._places
 
     def add(self, key: Key, rows: pa.Table) -> None:
-        """Add rows to a key; all rows have the same columns.
+        """Add rows to a key. Those of another schema than the rows before go to another file.
 
         Raises:
             StorageError: the local disk is full, or fails.
         """
         places = self._places.setdefault(key, [])
         for batch in rows.to_batches():
+            if batch.schema != self._schema:
+                self._end_file()
             with self._on_disk():
                 writer = self._writer or self._begin_file(batch.schema)
                 writer.write_batch(batch)
@@ -102,6 +105,7 @@ class Spill(Generic[Key]):
         self._files.append(path)
         options = pa.ipc.IpcWriteOptions(compression=self._compression)
         self._sink = pa.OSFile(str(path), "wb")
+        self._schema = schema
         self._writer = pa.ipc.new_file(self._sink, schema, options=options)
         self._written = self._batches = 0
         return self._writer
