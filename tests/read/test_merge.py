@@ -19,7 +19,7 @@ from read.merge_model import DELETE, PATCH, PUT, ModelRow, ModelRun, merged
 from versioned_catalog.read import merge as merge_module
 from versioned_catalog.read import newest_rows as chunks
 from versioned_catalog.read.merge import Run, Shape, merge
-from versioned_catalog.read.row_keys import key_of
+from versioned_catalog.read.row_keys import keys_or_none
 
 D = decimal.Decimal
 UTC = dt.UTC
@@ -100,7 +100,7 @@ def run_of(model: ModelRun, schema: pa.Schema, most: int = 1 << 40, bounded: boo
         order=(model.sequence, model.ordinal),
         sequences=(min(sequences), max(sequences)),
         patched=model.patched if has_patches else None,
-        lower=key_of(batch.column(0)[0]) if model.rows and bounded else None,
+        lower=keys_or_none(batch.column(0))[0] if model.rows and bounded else None,
         rows=len(model.rows),
         open=opening(batch, most),
     )
@@ -384,7 +384,9 @@ def test_keys_of_invalid_utf8_are_merged() -> None:
     schema = schema_of([pa.string()], [])
     rest = pa.array([1, 1]), pa.array([0, 0], pa.int8())
     batch = pa.RecordBatch.from_arrays([broken, *rest], schema=schema)
-    runs = [Run((s, 0), (s, s), None, key_of(broken[0]), 2, opening(batch, 1)) for s in (1, 2)]
+    runs = [
+        Run((s, 0), (s, s), None, keys_or_none(broken)[0], 2, opening(batch, 1)) for s in (1, 2)
+    ]
     found = pa.Table.from_batches(merge(runs, Shape(1, 0)))
     assert found.column(0).combine_chunks().equals(broken)
 
@@ -395,7 +397,9 @@ def long_run(first: int, count: int, sequence: int = 1, stride: int = 1) -> Run:
     ones = pa.repeat(pa.scalar(sequence, pa.int64()), count)
     ops = pa.repeat(pa.scalar(PUT, pa.int8()), count)
     batch = pa.RecordBatch.from_arrays([keys, ones, ops], schema=schema_of([pa.int64()], []))
-    return Run((sequence, 0), (sequence, sequence), None, key_of(keys[0]), count, opening(batch))
+    return Run(
+        (sequence, 0), (sequence, sequence), None, keys_or_none(keys[:1])[0], count, opening(batch)
+    )
 
 
 def watched(run: Run, report: Callable[[str, int], None]) -> Run:
@@ -470,14 +474,15 @@ LIGHT = """
 import sys
 import pyarrow as pa
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.read.row_keys import key_of
+from versioned_catalog.read.row_keys import keys_or_none
 from versioned_catalog.read.merge import Run, Shape, merge
 
 def run(at, op, keys):
     sequence = array_of([at, at], pa.int64())
     arrays = [*keys, sequence, sequence, array_of([op, op], pa.int8())]
     batch = pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
-    return Run((at, 0), (at, at), frozenset([0]), key_of(batch[0][0]), 2, lambda rows: iter([batch]))
+    lower = keys_or_none(batch[0])[0]
+    return Run((at, 0), (at, at), frozenset([0]), lower, 2, lambda rows: iter([batch]))
 
 text = array_of(["a", "b"], pa.string())
 whole = array_of([1, 2], pa.int64())

@@ -14,6 +14,7 @@ import pytest
 from read.keyed_table import make, rows, shown
 from versioned_catalog import Catalog
 from versioned_catalog.read import merge_planning as merge_splitting
+from versioned_catalog.read.segment_file import open_segment
 from versioned_catalog.read.tasks import MergeTask
 from versioned_catalog.write import segment_writer
 
@@ -46,7 +47,8 @@ def test_each_key_is_in_one_split(tmp_path: Path, type_: str) -> None:
     expected = [
         {"k": key, "v": 2 if at % 3 == 0 else at % 2} for at, key in enumerate(keys) if at != 1
     ]
-    assert len(table.scan().tasks()) == max(1, len(keys) // 2)
+    starts = {at for at in (0, 1, 2, 4, 5, 6) if at < len(keys)}  # of row groups
+    assert len(table.scan().tasks()) == len(starts)
     assert table.scan().to_arrow().to_pylist() == expected
     for key in keys:
         found = table.scan(filters=[("k", ">=", key)]).to_arrow().to_pylist()
@@ -55,17 +57,43 @@ def test_each_key_is_in_one_split(tmp_path: Path, type_: str) -> None:
     assert table.scan().to_arrow().to_pylist() == expected
 
 
-def test_a_split_has_only_the_segments_that_overlap_it(tmp_path: Path) -> None:
-    """Disjoint segments, and one upsert over all of them: each split reads that one and few others."""
-    table = make(tmp_path / "t")
+@pytest.mark.parametrize(("split", "opened", "members"), [(6, 13, [3] * 6), (12, 1, [5] * 3)])
+def test_splits_of_disjoint_segments_and_an_upsert_over_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: int, opened: int, members: list[int]
+) -> None:
+    """Each split reads the upsert and few others; the footers of small segments are not read."""
+    monkeypatch.setattr(merge_splitting, "SPLIT_ROWS", split)
+    reads: list[str] = []
+
+    def watched(store: Any, task: Any) -> Any:
+        reads.append(task.path)
+        return open_segment(store, task)
+
+    monkeypatch.setattr(merge_splitting, "open_segment", watched)
+    table = make(tmp_path / "t", properties={"auto_maintain": "off"})
     names = "abcdefghijkl"
     for host in names:
         table.append(rows((host, 1, 1.0), (host, 2, 1.0)))
     table.append(rows(*((host, 1, 2.0) for host in names)))
     parts = [task for task, _ in table.scan().tasks()]
-    assert len(parts) == 6
-    assert [len(part.members) for part in parts] == [3] * 6  # type: ignore[union-attr]
+    assert [len(part.members) for part in parts] == members  # type: ignore[union-attr]
+    assert len(reads) == opened
     assert shown(table) == [row for host in names for row in ((host, 1, 2.0, 7), (host, 2, 1.0, 7))]
+
+
+def test_a_cut_goes_through_few_rows() -> None:
+    """The nearest to the middle of the rows is 21, and both splits would read the block from 20 on."""
+    runs = (
+        ([(0, 9), (10, 19), (20, 29), (30, 39)], [10] * 4),
+        ([(1, 8), (11, 18), (21, 28)], [10] * 3),
+    )
+    last = merge_splitting._Block(30, (31,), (38,))
+    blocks = [
+        merge_splitting._Block(count, (least,), (greatest,))
+        for ends, rows_ in runs
+        for (least, greatest), count in zip(ends, rows_, strict=True)
+    ]
+    assert merge_splitting._chosen([*blocks, last], 2) == [(20,)]
 
 
 def test_a_small_merge_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.record import Delta
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.types import Column, is_metadata
 from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.bounds import RowGroupBounds, SegmentBounds
 from versioned_catalog.read.filters import And, BoundFilter, Compare, Literal, Op, filter_on
 from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.read.planning import Row, TaskPlanner, order_of
-from versioned_catalog.read.row_keys import Key, comparable, key_of, keys_or_none
+from versioned_catalog.read.row_keys import Key, keys_or_none
 from versioned_catalog.read.segment_file import open_segment
 from versioned_catalog.read.tasks import Member, MergeTask
 from versioned_catalog.storage.store import Store
@@ -126,31 +128,73 @@ class MergePlanner:
 SPLIT_ROWS = 1_500_000
 """The approximate number of rows of a split."""
 
+BLOCKS_OF_SPLIT = 4
+"""A segment with fewer rows than this part of a split is one block, so that its footer is not read."""
+
 
 def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
     """Split a merge into disjoint ranges of the first column of the row key, whose ID is ``key``.
 
-    The ranges begin where row groups of the largest segment do.
+    The ranges have about equally many rows, and begin where row groups or segments do.
     """
     parts = task.rows // SPLIT_ROWS
     if parts < 2:
         return [task]
-    cuts = _chosen(_cuts(store, max(task.members, key=lambda m: m.task.rows), key), parts)
+    blocks = [block for member in task.members for block in _blocks(store, member, key)]
+    type_ = to_arrow_type(task.members[0].task.plan.outputs[0].column.type)
+    cuts = [_Cut.at(least, type_) for least in _chosen(blocks, parts)]
     splits = [_part(task, key, low, high) for low, high in pairwise([None, *cuts, None])]
     return [part for part in splits if part.members]
 
 
-def _cuts(store: Store, member: Member, key: int) -> pa.Array:
-    """The least keys of the row groups of a segment except the first, sorted; none if unknown."""
-    try:
-        footer = open_segment(store, member.task).footer
-    except VersionedError:
-        return pa.nulls(0)  # reading it reports the error
-    bounds = RowGroupBounds(footer, range(len(footer.rows)), member.task.plan, frozenset())(key)
-    if bounds is None:
-        return pa.nulls(0)
-    keys = pc.unique(bounds.min.drop_null())
-    return keys.take(pc.sort_indices(comparable(keys))).slice(1)
+@dataclass(frozen=True)
+class _Block:
+    """A row group, or a whole segment, with bounds of the first column of its keys."""
+
+    rows: int
+    least: Key
+    greatest: Key
+
+
+def _blocks(store: Store, member: Member, key: int) -> list[_Block]:
+    """The blocks of a segment with known bounds."""
+    rows, ends = [member.task.rows], [(member.lower, member.upper)]
+    if member.task.rows >= SPLIT_ROWS // BLOCKS_OF_SPLIT:
+        try:
+            footer = open_segment(store, member.task).footer
+        except VersionedError:
+            return []  # reading it reports the error
+        bounds = RowGroupBounds(footer, range(len(footer.rows)), member.task.plan, frozenset())(key)
+        if bounds is not None:
+            rows = footer.rows
+            ends = list(zip(keys_or_none(bounds.min), keys_or_none(bounds.max), strict=True))
+    return [
+        _Block(count, least, greatest)
+        for count, (least, greatest) in zip(rows, ends, strict=True)
+        if least is not None and greatest is not None
+    ]
+
+
+def _chosen(blocks: Sequence[_Block], parts: int) -> list[Key]:
+    """Choose cuts between ``parts`` of about equally many rows, in order, at the least keys of blocks.
+
+    Near where a part should end, the cut is best that goes through the fewest rows: two splits read a
+    block that it goes through.
+    """
+    starts = sorted((block.least, block.rows) for block in blocks)
+    ends = deque(sorted((block.greatest, block.rows) for block in blocks))
+    total = sum(block.rows for block in blocks)
+    begun = ended = 0
+    best: dict[int, tuple[int, int, Key]] = {}
+    for least, same in groupby(starts, key=itemgetter(0)):
+        while ends and ends[0][0] < least:
+            ended += ends.popleft()[1]
+        number = (2 * begun * parts + total) // (2 * total)
+        cut = (begun - ended, abs(begun * parts - number * total), least)
+        if 0 < number < parts:
+            best[number] = min(best.get(number, cut), cut)
+        begun += sum(rows for _, rows in same)
+    return [key for _, _, key in best.values()]
 
 
 @dataclass(frozen=True)
@@ -160,29 +204,17 @@ class _Cut:
     value: Literal
     key: Key
 
-
-def _chosen(cuts: pa.Array, parts: int) -> list[_Cut]:
-    """Choose evenly as many cuts as ``parts`` need."""
-    wanted = min(parts - 1, len(cuts))
-    places = sorted({(at + 1) * len(cuts) // (wanted + 1) for at in range(wanted)})
-    return [_cut(cuts, at) for at in places if at < len(cuts)]
-
-
-def _cut(values: pa.Array, at: int) -> _Cut:
-    type_ = values.type
-    stored = comparable(values) if pa.types.is_temporal(type_) else values
-    return _Cut(Literal(stored[at].as_py(), type_), key_of(values[at]))
+    @staticmethod
+    def at(key: Key, type_: pa.DataType) -> _Cut:
+        """The cut at a key, as a value of the column's type."""
+        value = key[0].decode() if pa.types.is_string(type_) else key[0]
+        return _Cut(Literal(value, type_), key)
 
 
 def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
     """The split of the keys whose first value is from ``low`` to below ``high``."""
-    ends: list[BoundFilter] = []
-    if low is not None:
-        ends.append(Compare(key, Op.GE, low.value))
-    if high is not None:
-        ends.append(Compare(key, Op.LT, high.value))
     members = [member for member in task.members if _reaches(member, low, high)]
-    return replace(task, members=tuple(_bounded(member, ends) for member in members))
+    return replace(task, members=tuple(_bounded(member, key, low, high) for member in members))
 
 
 def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
@@ -192,7 +224,13 @@ def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
     return not below and not above
 
 
-def _bounded(member: Member, ends: Sequence[BoundFilter]) -> Member:
+def _bounded(member: Member, key: int, low: _Cut | None, high: _Cut | None) -> Member:
+    """Restrict a segment to the rows from ``low`` to below ``high``, unless it holds no others."""
+    ends: list[BoundFilter] = []
+    if low is not None and (member.lower is None or member.lower < low.key):
+        ends.append(Compare(key, Op.GE, low.value))
+    if high is not None and (member.upper is None or member.upper >= high.key):
+        ends.append(Compare(key, Op.LT, high.value))
     if not ends:
         return member
     asked = () if member.task.filter is None else (member.task.filter,)

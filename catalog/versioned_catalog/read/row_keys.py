@@ -29,13 +29,8 @@ def comparable(column: pa.Array) -> pa.Array:
     return column.view(pa.binary()) if pa.types.is_string(column.type) else column
 
 
-def key_of(scalar: pa.Scalar) -> Key:
-    """The least key with this value in its first column."""
-    return (comparable(pa.repeat(scalar, 1))[0].as_py(),)
-
-
 def keys_or_none(column: pa.Array) -> list[Key | None]:
-    """``key_of`` for each value of a column; None for null."""
+    """The least key with each value in its first column; None for null."""
     return [None if value is None else (value,) for value in comparable(column).to_pylist()]
 
 
