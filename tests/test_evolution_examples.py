@@ -102,7 +102,7 @@ def test_the_plan_of_the_example_of_greptimedb(cpu: Table) -> None:
     assert source_needed(plan, source) == (True, False, False, True, False)
     assert [getattr(output.step, "index", None) for output in plan.outputs] == [0, 1, None]
     assert [output.step for output in plan.outputs] == [Take(0), Take(1), Fill(None)]
-    assert plan.physical_paths() == ["ts", "usage_system"]
+    assert plan.physical_paths == ["ts", "usage_system"]
     assert scan.to_arrow().column("usage_system").to_pylist() == [2.0]
     assert scan.to_arrow().column("usage_idle").to_pylist() == [None]
 

@@ -57,7 +57,7 @@ def test_only_the_named_fields_are_read(
     assert rows.to_pylist() == [row, {name: None if name != "id" else 2 for name in row}]
     (task,) = [task for task, _ in scan.tasks()]
     assert isinstance(task, SegmentTask)
-    assert task.plan.physical_paths() == leaves
+    assert task.plan.physical_paths == leaves
 
 
 def test_a_filter_may_use_fields_that_are_not_shown(table: Table) -> None:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, VersionedError
 from versioned_catalog.log.segment_table import constants_from_text
-from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.constants import fitting, narrow_array, widen
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.schema import Schema
@@ -248,7 +248,7 @@ class Adapter:
 
     def __init__(self, plan: projection.SegmentPlan) -> None:
         self._plan = plan
-        self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
+        self.schema = plan.shown
 
     def adapt(self, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.RecordBatch:
         """A batch of ``rows`` rows of the wanted columns, from one array per needed column.

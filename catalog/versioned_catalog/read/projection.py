@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.segment_table import constants_from_text, shared_texts
-from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.model.id_map import IdMap, file_columns, id_map_from_text
 from versioned_catalog.model.keys import ROW_ID_COLUMNS
 from versioned_catalog.model.schema import Schema
@@ -117,6 +117,12 @@ class SegmentPlan:
             if any(inner.type is Atom.VARIANT for inner, _ in walk((column,)))
         )
 
+    @cached_property
+    def shown(self) -> pa.Schema:
+        """The Arrow schema of the outputs."""
+        return to_arrow_schema(tuple(output.column for output in self.outputs))
+
+    @cached_property
     def physical_paths(self) -> list[str]:
         """The leaves to read, as dotted paths in the Parquet file."""
         return [path for column in self.needed for path, _ in leaf_paths(column)]

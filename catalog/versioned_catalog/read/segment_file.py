@@ -32,7 +32,7 @@ from versioned_catalog.read.segment_layout import FIELD_ID, SCHEMA_VERSION, TABL
 from versioned_catalog.read.shredding import is_shredded, typed_paths, with_whole_variants
 from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
-from versioned_catalog.storage.parquet import footer_of, open_parquet
+from versioned_catalog.storage.parquet import footer_of, open_parquet, translate_errors
 from versioned_catalog.storage.remote import RangedFile
 from versioned_catalog.storage.store import Store, shown_path, split_root
 
@@ -162,7 +162,7 @@ class SegmentFile:
 
     @cached_property
     def _paths(self) -> list[str]:
-        paths = self.task.plan.physical_paths()
+        paths = self.task.plan.physical_paths
         shredded = (self.task.plan.needed[at] for at in self._shredded)
         return [*paths, *(path for column in shredded for path in typed_paths(column))]
 
@@ -196,16 +196,19 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     except CorruptTableError as error:
         raise missing_segment_error(store, task.path, task.version, error) from error
     url = shown_path(store, task.path)
-    options: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
-    options["page_checksum_verification"] = True
+    options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": True}
     if task.id_map is not None:
         options = open_options(source)
     is_others = task.id_map is not None or cloned_from(task.path) is not None
     if is_others and size_of(source) != task.bytes:
         raise changed_error(url, f"has {size_of(source)} bytes instead of {task.bytes}")
-    parquet = open_parquet(source, url, **options)
+    opened = source
+    if task.id_map is None and isinstance(source, str):
+        with translate_errors(url, "is not a whole Parquet file"):
+            opened = pa.memory_map(source)
+    parquet = open_parquet(opened, url, **options)
     file = SegmentFile(
-        task, source, parquet, footer_of(source, parquet), url, _selection(store, task)
+        task, source, parquet, footer_of(opened, parquet), url, _selection(store, task)
     )
     rows = parquet.metadata.num_rows
     if task.id_map is None:

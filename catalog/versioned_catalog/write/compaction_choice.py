@@ -17,7 +17,7 @@ from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import Delta, SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.model.arrow import FALSE, ZERO, scalar_of
 from versioned_catalog.model.bound_changes import newly_not_null
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.overlaps import overlapping_groups
@@ -32,7 +32,12 @@ from versioned_catalog.read.tasks import (
 )
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.clustering import Clustering, clustered
-from versioned_catalog.write.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
+from versioned_catalog.write.segment_writer import (
+    KEYED_ROW_GROUP_ROWS,
+    PLAIN_ROWS,
+    SegmentKind,
+    WriteSpec,
+)
 from versioned_catalog.write.writer import (
     SORTED_BYTES,
     SORTED_ROWS,
@@ -123,7 +128,8 @@ class CompactionTask:
         else:
             bare = _without_shared_sequence(batches, self)
             # In one array a column: statistics of many short arrays take twice the time.
-            tables = buffered(bare, SORTED_BYTES, SORTED_ROWS)
+            rows = KEYED_ROW_GROUP_ROWS if self.spec.schema.row_key else SORTED_ROWS
+            tables = buffered(bare, SORTED_BYTES, rows)
             groups = (table.combine_chunks() for table in tables)
         return tuple(write_groups(store, self.spec, groups, self.kind, scratch))
 
@@ -354,11 +360,12 @@ def positions_with_nulls(state: TableState) -> set[int]:
     found = set[int]()
     versions = state.segments.core["schema_version"]
     for version in pc.unique(versions).to_pylist():
-        written = pc.equal(versions, version)
+        # For Python values, Arrow would import pandas.
+        written = pc.equal(versions, scalar_of(version, versions.type))
         for column_id in newly_not_null(state.schemas[version], state.schema):
             column = state.schema.column(column_id)
             counts = state.segments.statistic("nulls", column, state.schemas)
-            has_none = pc.fill_null(pc.equal(counts, 0), False)
+            has_none = pc.fill_null(pc.equal(counts, ZERO), FALSE)
             found.update(pc.indices_nonzero(pc.and_not(written, has_none)).to_pylist())
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from inspect import signature
 from itertools import pairwise
 from typing import Any
 
@@ -120,6 +121,15 @@ each segment."""
 
 PARALLEL_ROWS = 64 * 1024
 """The number of rows from which statistics are computed in a second thread."""
+
+_ROWS_OF_PAGE = "max_rows_per_page"
+_PAGES = (
+    {_ROWS_OF_PAGE: KEYED_ROW_GROUP_ROWS}
+    if _ROWS_OF_PAGE in signature(pq.ParquetWriter).parameters
+    else {}
+)
+"""Limits of a page besides its size. Newer releases of PyArrow end a page after 20,000 rows, which takes
+more time and space, and serves only readers of page indexes, which segments do not have."""
 
 PAGES_BYTES = 256 * 1024
 """Bytes of pages that are collected before Python writes them: each call of Python waits until other
@@ -256,6 +266,7 @@ class SegmentWriter:
             store_schema=False,
             write_page_checksum=True,
             use_dictionary=text_paths(self._layout.columns),
+            **_PAGES,
         )
         # With store_schema=False, PyArrow leaves out the metadata of the schema; add it by hand.
         self._writer.add_key_value_metadata(self._target.metadata)

@@ -398,17 +398,19 @@ class _OpenSegments:
 def buffered(
     batches: Iterable[pa.RecordBatch], full: int, most_rows: int | None = None
 ) -> Iterator[pa.Table]:
-    """Collect batches into tables of about ``full`` bytes, or of about ``most_rows`` rows."""
+    """Collect batches into tables of about ``full`` bytes, or of ``most_rows`` rows."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if not batch.num_rows:
-            continue
-        pending.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if size >= full or (most_rows is not None and rows >= most_rows):
-            yield pa.Table.from_batches(pending)
-            pending, rows, size = [], 0, 0
+        rest = batch
+        while rest.num_rows:
+            part = rest if most_rows is None else rest.slice(0, most_rows - rows)
+            rest = rest.slice(part.num_rows)
+            pending.append(part)
+            rows += part.num_rows
+            size += part.nbytes
+            if size >= full or rows == most_rows:
+                yield pa.Table.from_batches(pending)
+                pending, rows, size = [], 0, 0
     if pending:
         yield pa.Table.from_batches(pending)
