@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from versioned_catalog.log.statistics import StatsCollector
 from versioned_catalog.read import merge
 from versioned_catalog.write import segment_writer
 from versioned_catalog.write.segment_writer import SegmentWriter, WriteSpec
+from versioned_catalog.write.writer import buffered
 
 DDL = "id LONG, " + ", ".join(f"c{at} DOUBLE" for at in range(10))
 
@@ -58,6 +60,13 @@ def test_a_small_append_starts_no_thread(tmp_path: Path, monkeypatch: pytest.Mon
     for table in tables:
         table.append(some(0, 1000))
     assert started == []
+
+
+def test_tables_of_a_number_of_rows_have_it_but_the_last() -> None:
+    ends = (0, 3, 3, 8, 9)
+    batches = [pa.record_batch({"n": pa.array(range(*pair))}) for pair in pairwise(ends)]
+    tables = [table["n"].to_pylist() for table in buffered(batches, 1 << 30, 4)]
+    assert tables == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
 
 
 @pytest.mark.parametrize("key", [(), ("id",)], ids=["plain", "keyed"])
