@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CorruptTableError
@@ -241,6 +241,7 @@ def test_batches_add_up(cuts: list[int]) -> None:
 
 
 @given(st.lists(st.lists(st.none() | st.floats(width=32), max_size=4), max_size=4))
+@example([[math.nan], [2.0, math.nan, 1.0]])
 def test_floats_over_batches(batches: list[list[float | None]]) -> None:
     columns = (Column(1, "c", Atom.FLOAT),)
     collector = StatsCollector(columns)
