@@ -196,7 +196,8 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     except CorruptTableError as error:
         raise missing_segment_error(store, task.path, task.version, error) from error
     url = shown_path(store, task.path)
-    options: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": True}
+    options: dict[str, Any] = {"pre_buffer": False}
+    options["page_checksum_verification"] = True
     if task.id_map is not None:
         options = open_options(source)
     is_others = task.id_map is not None or cloned_from(task.path) is not None
